@@ -1,0 +1,15 @@
+// Package slowlog reads and writes the slow query logs of MySQL, Percona
+// Server, MariaDB and, as far as its keys go, TiDB.
+//
+// A Reader turns bytes into Events, one a record:
+//
+//	for ev, err := range slowlog.NewReader(f).All() {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(ev.Time, ev.QueryTime, ev.Query)
+//	}
+//
+// Only input and output end it with an error. A damaged record is skipped,
+// counted and handed to Reader.OnDamage, and costs at most itself.
+package slowlog
