@@ -3,6 +3,7 @@ module github.com/quern-dev/quern
 go 1.25.0
 
 require (
+	github.com/go-sql-driver/mysql v1.7.1
 	github.com/google/go-cmp v0.7.0
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124
 )

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package testservers
+
+import "syscall"
+
+var ownGroup *syscall.SysProcAttr
