@@ -1,0 +1,216 @@
+package digest
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+)
+
+// The buckets are those of a log-linear histogram: below 128 one for each
+// integer; above, 64 of equal width from each power of two to the next. Their
+// middle is off by at most 1/128 of a value in them.
+const (
+	pageBits = 6
+	pageLen  = 1 << pageBits
+	numPages = 63 - pageBits + 1
+	// maxSparse is how many filled buckets are kept as a sorted list. Beyond it
+	// pages are about as small, and faster.
+	maxSparse = 32
+)
+
+// bucketOf returns the number of the bucket of v, which is not negative.
+func bucketOf(v int64) int {
+	shift := max(bits.Len64(uint64(v))-pageBits-1, 0)
+	return shift<<pageBits + int(v>>shift)
+}
+
+// bucketRange returns the smallest and the largest value of bucket i.
+func bucketRange(i int) (low, high int64) {
+	if i < 2*pageLen {
+		return int64(i), int64(i)
+	}
+	shift := i>>pageBits - 1
+	low = int64(pageLen+i&(pageLen-1)) << shift
+	return low, low + (1<<shift - 1)
+}
+
+// buckets holds the weight in units of each bucket: as a sorted list while few
+// are filled, then in pages of one power of two each.
+type buckets struct {
+	sparse []cell
+	first  int // number of pages[0]
+	pages  []page
+}
+
+type cell struct {
+	bucket int
+	weight uint64
+}
+
+// A page counts whole weights in 16 bits, in which most of them fit for ever,
+// until it meets one that does not.
+type page struct {
+	small *[pageLen]uint16 // whole weights
+	large *[pageLen]uint64 // weights in units
+}
+
+func (b *buckets) add(i int, w uint64) {
+	if b.pages == nil {
+		if b.addSparse(i, w) {
+			return
+		}
+		for _, c := range b.sparse {
+			b.page(c.bucket>>pageBits).add(c.bucket&(pageLen-1), c.weight)
+		}
+		b.sparse = nil
+	}
+	b.page(i>>pageBits).add(i&(pageLen-1), w)
+}
+
+// addSparse reports whether the list had the bucket, or had room for it.
+func (b *buckets) addSparse(i int, w uint64) bool {
+	at, found := slices.BinarySearchFunc(b.sparse, i, func(c cell, i int) int { return c.bucket - i })
+	if found {
+		b.sparse[at].weight = addSaturated(b.sparse[at].weight, w)
+		return true
+	}
+	if len(b.sparse) == maxSparse {
+		return false
+	}
+	b.sparse = slices.Insert(b.sparse, at, cell{i, w})
+	return true
+}
+
+// page returns page n, made if it was not there.
+func (b *buckets) page(n int) *page {
+	if at := n - b.first; uint(at) < uint(len(b.pages)) {
+		return &b.pages[at]
+	}
+	first, last := n, n
+	if len(b.pages) > 0 {
+		first = min(n, b.first)
+		last = max(n, b.first+len(b.pages)-1)
+	}
+	pages := make([]page, last-first+1)
+	copy(pages[max(b.first-first, 0):], b.pages)
+	b.first, b.pages = first, pages
+	return &b.pages[n-first]
+}
+
+func (p *page) add(i int, w uint64) {
+	if p.large == nil {
+		if p.small == nil {
+			p.small = new([pageLen]uint16)
+		}
+		if n := uint64(p.small[i]) + w>>weightBits; w&(weightOne-1) == 0 && n <= math.MaxUint16 {
+			p.small[i] = uint16(n)
+			return
+		}
+		p.large = new([pageLen]uint64)
+		for i, n := range p.small {
+			p.large[i] = uint64(n) << weightBits
+		}
+		p.small = nil
+	}
+	p.large[i] = addSaturated(p.large[i], w)
+}
+
+// each yields the filled buckets in rising order with their weight in units.
+func (b *buckets) each(yield func(bucket int, weight uint64) bool) {
+	for _, c := range b.sparse {
+		if !yield(c.bucket, c.weight) {
+			return
+		}
+	}
+	for n := range b.pages {
+		p := &b.pages[n]
+		base := (b.first + n) << pageBits
+		if p.small != nil {
+			for i, w := range p.small {
+				if w != 0 && !yield(base+i, uint64(w)<<weightBits) {
+					return
+				}
+			}
+		}
+		if p.large != nil {
+			for i, w := range p.large {
+				if w != 0 && !yield(base+i, w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (b *buckets) clone() *buckets {
+	c := &buckets{sparse: slices.Clone(b.sparse), first: b.first, pages: slices.Clone(b.pages)}
+	for i := range c.pages {
+		p := &c.pages[i]
+		if p.small != nil {
+			small := *p.small
+			p.small = &small
+		}
+		if p.large != nil {
+			large := *p.large
+			p.large = &large
+		}
+	}
+	return c
+}
+
+// addSaturated returns a+b, or the largest number where that is more: the one
+// overflow for which the order of additions still does not matter.
+func addSaturated(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	return sum | -carry
+}
+
+// wide is an unsigned integer of 192 bits, the lowest word first. It holds the
+// sum of the squares of more values, at the largest weight, than can be added in
+// a year.
+type wide [3]uint64
+
+func (x *wide) add(y *wide) {
+	var c uint64
+	x[0], c = bits.Add64(x[0], y[0], 0)
+	x[1], c = bits.Add64(x[1], y[1], c)
+	x[2] += y[2] + c
+}
+
+// addMul adds a b.
+func (x *wide) addMul(a, b uint64) {
+	hi, lo := bits.Mul64(a, b)
+	x.add(&wide{lo, hi})
+}
+
+// addMul3 adds a b c, which must stay below 1<<192.
+func (x *wide) addMul3(a, b, c uint64) {
+	hi, lo := bits.Mul64(a, b)
+	hi1, lo1 := bits.Mul64(lo, c)
+	hi2, lo2 := bits.Mul64(hi, c)
+	mid, carry := bits.Add64(hi1, lo2, 0)
+	x.add(&wide{lo1, mid, hi2 + carry})
+}
+
+func (x *wide) float64() float64 {
+	return math.Ldexp(float64(x[2]), 128) + math.Ldexp(float64(x[1]), 64) + float64(x[0])
+}
+
+func (x *wide) big() *big.Int {
+	n := new(big.Int)
+	for i := len(x) - 1; i >= 0; i-- {
+		n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(x[i]))
+	}
+	return n
+}
+
+// roundedInt64 returns the nearest integer to x units, or the largest one.
+func (x *wide) roundedInt64() int64 {
+	r := *x
+	r.add(&wide{weightOne / 2})
+	if r[2] != 0 || r[1]>>(weightBits-1) != 0 {
+		return math.MaxInt64
+	}
+	return int64(r[1]<<(64-weightBits) | r[0]>>weightBits)
+}
