@@ -69,7 +69,7 @@ func TestTruthIsWhatTheLogHolds(t *testing.T) {
 	user := regexp.MustCompile(`^# User@Host: (\w+)\[`)
 	for _, d := range Dialects() {
 		t.Run(d.String(), func(t *testing.T) {
-			log, truth := generate(t, Options{Dialect: d, Seed: 11, Events: 3000, Classes: 60})
+			log, truth := generate(t, Options{Dialect: d, Seed: 11, Events: 800, Classes: 60})
 			if truth.Bytes != int64(len(log)) {
 				t.Errorf("%d bytes in truth, %d written", truth.Bytes, len(log))
 			}
@@ -134,7 +134,7 @@ func TestTruthIsWhatTheLogHolds(t *testing.T) {
 }
 
 func TestFrequenciesFollowTheRankOfTheClass(t *testing.T) {
-	_, truth := generate(t, Options{Seed: 1, Events: 20000, Classes: 100})
+	_, truth := generate(t, Options{Seed: 1, Events: 8000, Classes: 100})
 	first, last := truth.Classes[0].Count, truth.Classes[99].Count
 	if first < 10*last || last == 0 {
 		t.Errorf("the first class has %d records, the last %d", first, last)
@@ -143,7 +143,7 @@ func TestFrequenciesFollowTheRankOfTheClass(t *testing.T) {
 
 func TestRecordsOverAlwaysLogStandForThemselves(t *testing.T) {
 	var long, short int
-	_, truth := generate(t, Options{Seed: 1, Events: 20000, RateLimit: 100, OnRecord: func(r *Record) {
+	_, truth := generate(t, Options{Seed: 1, Events: 8000, RateLimit: 100, OnRecord: func(r *Record) {
 		want := uint64(100)
 		if r.QueryTime > AlwaysLog {
 			want = 1

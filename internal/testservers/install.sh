@@ -1,17 +1,19 @@
 #!/bin/sh
-# Installs the database servers that the tests run on, on Debian:
+# Installs what the tests run on, on Debian:
 #
-#	MariaDB  this release's package, by apt-get; needs root
-#	MySQL    Debian sid's package with the libraries it loads, unpacked below
+#	cc       a C compiler, which the race detector needs; needs root
+#	mariadb  this release's package; needs root
+#	mysql    Debian sid's package with the libraries it loads, unpacked below
 #	         $QUERN_MYSQL_HOME (default ~/.cache/quern/mysql), by apt-get from
 #	         the mirror that this machine uses; nothing of sid is installed
 #
-# usage: install.sh [mariadb|mysql]...    (both without an argument)
+# usage: install.sh [-n] [cc|mariadb|mysql]...    (all three without an argument)
 #
-# What is there already is left alone. Ends 1 when one could not be had.
+# What is there already is left alone; with -n nothing is installed. Ends 1 when
+# one is missing.
 set -u
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
-PATH=$PATH:/usr/sbin:/sbin
+PATH=$PATH:/usr/local/sbin:/usr/sbin
 home=${QUERN_MYSQL_HOME:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/quern/mysql}
 
 tmp=$(mktemp -d) || exit 1
@@ -19,30 +21,46 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
 fail() { # NAME REASON: what went wrong, with the end of the failed command's output
-	echo "install.sh: $1 not installed: $2" >&2
+	echo "$1: not installed: $2" >&2
 	[ ! -s "$tmp/log" ] || tail -n 5 "$tmp/log" | sed 's/^/	/' >&2
 	return 1
 }
 
-debian() { command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; }
+# apt_install NAME PACKAGE...: a machine without package lists gets them first.
+apt_install() {
+	name=$1
+	shift
+	[ -z "$dry" ] || { fail "$name" "-n was given"; return; }
+	command -v apt-get >/dev/null || { fail "$name" "no apt-get here; install what Debian calls $*"; return; }
+	[ "$(id -u)" = 0 ] || { fail "$name" "not root; run: apt-get install $*"; return; }
+	for attempt in 1 2; do
+		apt-get -q -y --no-install-recommends install "$@" >"$tmp/log" 2>&1 </dev/null && return
+		[ $attempt = 2 ] || apt-get -q update >"$tmp/log" 2>&1 || break
+	done
+	fail "$name" "apt-get could not install $*"
+}
+
+cc() {
+	if ! command -v gcc >/dev/null && ! command -v clang >/dev/null; then
+		apt_install "C compiler" gcc libc6-dev || return
+	fi
+	echo "C compiler: $( (gcc --version || clang --version) 2>/dev/null | head -n 1)"
+}
 
 mariadb() {
-	if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; then
-		echo "MariaDB: $(mariadbd --no-defaults --version)"
+	if [ -n "${QUERN_TEST_MARIADB_DSN-}" ]; then
+		echo "MariaDB: given by QUERN_TEST_MARIADB_DSN"
 		return
 	fi
-	debian || { fail MariaDB "this script knows Debian's apt-get alone; install MariaDB 10.6 or newer, so that mariadbd and mariadb-install-db are on PATH"; return; }
-	[ "$(id -u)" = 0 ] || { fail MariaDB "not root; run: apt-get install mariadb-server"; return; }
-	apt-get -q update >"$tmp/log" 2>&1 || { fail MariaDB "apt-get update failed"; return; }
-	# The package may not start a server of its own.
-	if [ ! -e /usr/sbin/policy-rc.d ]; then
-		printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-		chmod 755 /usr/sbin/policy-rc.d
-		trap 'rm -rf "$tmp" /usr/sbin/policy-rc.d' EXIT
+	if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/null; then
+		# The package may not start a server of its own.
+		if [ "$(id -u)" = 0 ] && [ ! -e /usr/sbin/policy-rc.d ]; then
+			printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+			chmod 755 /usr/sbin/policy-rc.d
+			trap 'rm -rf "$tmp" /usr/sbin/policy-rc.d' EXIT
+		fi
+		apt_install MariaDB mariadb-server || return
 	fi
-	apt-get -q -y --no-install-recommends install mariadb-server >"$tmp/log" 2>&1 </dev/null ||
-		{ fail MariaDB "apt-get install mariadb-server failed"; return; }
-	: >"$tmp/log"
 	echo "MariaDB: $(mariadbd --no-defaults --version)"
 }
 
@@ -57,11 +75,20 @@ sid() {
 }
 
 mysql() {
-	if [ -x "$home/bin/mysqld" ]; then
-		echo "MySQL: $("$home/bin/mysqld" --no-defaults --version)"
+	if [ -n "${QUERN_TEST_MYSQL_DSN-}" ]; then
+		echo "MySQL: given by QUERN_TEST_MYSQL_DSN"
 		return
 	fi
-	debian || { fail MySQL "this script knows Debian's apt-get alone; install MySQL 8.0 or newer, so that mysqld is on PATH"; return; }
+	for mysqld in "$home/bin/mysqld" "$(command -v mysqld)"; do
+		# MariaDB's packages install a mysqld too.
+		if version=$("$mysqld" --no-defaults --version 2>/dev/null) && ! echo "$version" | grep -q MariaDB; then
+			echo "MySQL: $version"
+			return
+		fi
+	done
+	[ -z "$dry" ] || { fail MySQL "-n was given"; return; }
+	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
+		{ fail MySQL "no apt-get here; install MySQL 8.0 or newer, so that mysqld is on PATH"; return; }
 	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	mirror=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
 		awk -v r="$release" '$1 == r { print $2; exit }')
@@ -103,13 +130,18 @@ mysql() {
 	echo "MySQL: $(cat "$tmp/log")"
 }
 
-[ $# -gt 0 ] || set -- mariadb mysql
+dry=
+if [ "${1-}" = -n ]; then
+	dry=1
+	shift
+fi
+[ $# -gt 0 ] || set -- cc mariadb mysql
 status=0
-for server; do
-	case $server in
-	mariadb | mysql) "$server" || status=1 ;;
-	*) echo "usage: install.sh [mariadb|mysql]..." >&2; exit 2 ;;
-	esac
+for what; do
 	: >"$tmp/log"
+	case $what in
+	cc | mariadb | mysql) "$what" || status=1 ;;
+	*) echo "usage: install.sh [-n] [cc|mariadb|mysql]..." >&2; exit 2 ;;
+	esac
 done
 exit $status
