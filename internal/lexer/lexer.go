@@ -1,0 +1,459 @@
+// Package lexer reads SQL text of MySQL, Percona Server and MariaDB as tokens.
+//
+// It follows the servers' own lexical rules: names may begin with a digit,
+// "--" opens a comment only before white space or a control character, the
+// text of an executable comment is code, "/*+" is a hint only behind the verb
+// of a statement. It takes any bytes, in time linear in their number, and
+// allocates nothing. Where the servers would refuse the text it goes on.
+//
+// It departs from the servers in three places. "0X41" and "0B01" are literals
+// as "0x41" and "0b01" are, though the servers read names: a text that leaks is
+// worse than one read too carefully. "/*M!" opens executable code for MySQL
+// too. And dollar-quoted text, which MySQL 9 takes as the body of a JavaScript
+// routine, is read as names and operators, as every earlier server does.
+package lexer
+
+import "strings"
+
+// Mode is the part of a server's sql_mode that changes where tokens end.
+type Mode uint8
+
+const (
+	// ANSIQuotes makes "x" a name instead of a string.
+	ANSIQuotes Mode = 1 << iota
+	// NoBackslashEscapes makes a backslash in a string an ordinary character.
+	NoBackslashEscapes
+)
+
+// escapes reports whether a backslash escapes inside this quote.
+func (m Mode) escapes(quote byte) bool {
+	return m&NoBackslashEscapes == 0 && (quote == '\'' || quote == '"' && m&ANSIQuotes == 0)
+}
+
+// Kind is the kind of a token.
+type Kind uint8
+
+const (
+	EOF         Kind = iota
+	Ident            // a bare name or word
+	QuotedIdent      // `x`, and "x" under ANSIQuotes
+	String           // 'x', N'x', and "x" without ANSIQuotes
+	Number           // 1, 1.5, .5, 1e-5; without sign
+	Bits             // 0x1f, x'1f', 0b01, b'01'
+	Placeholder      // ?
+	List             // the ?+ of (?+), by which fingerprints stand for a list of literals
+	Variable         // @v, @@global.v, @`v`
+	Op               // an operator or a punctuation mark, or a byte that is nothing else
+	Comment          // /* */, -- and #
+	Hint             // /*+ */ behind the verb of a statement
+	ExecOpen         // /*! and /*M!, with the version that may follow
+	ExecClose        // the */ of an executable comment
+)
+
+// Token is one token of the text: src[Start:End].
+type Token struct {
+	Kind Kind
+	// Name is set where a bare word stands before or behind a dot, so that it
+	// is a name whatever its Word.
+	Name bool
+	// Unterminated is set where the text ends inside the token. On EOF it
+	// says that the text ended inside an executable comment.
+	Unterminated bool
+	// Word tells which word an Ident spells, 0 for any other.
+	Word       Word
+	Start, End int
+}
+
+// Lexer reads tokens. Use Init, then Next until EOF. A copy goes on from
+// where the original stood.
+type Lexer struct {
+	src      string
+	pos      int
+	identEnd int // end of the last token if it was a bare name, else -1
+	dotEnd   int // end of the last token if it was a dot, else -1
+	mode     Mode
+	exec     bool // inside an executable comment
+	verb     bool // the last token was a verb that takes a hint
+}
+
+// Init starts at the beginning of src.
+func (l *Lexer) Init(src string, mode Mode) {
+	*l = Lexer{src: src, mode: mode, identEnd: -1, dotEnd: -1}
+}
+
+// Next returns the next token; at the end of the text, EOF again and again.
+func (l *Lexer) Next() Token {
+	src, i := l.src, l.pos
+	for i < len(src) && class[src[i]] == classSpace {
+		i++
+	}
+	if i >= len(src) {
+		l.pos = i
+		return Token{Kind: EOF, Unterminated: l.exec, Start: i, End: i}
+	}
+	verb := l.verb
+	l.verb = false
+	switch c := src[i]; class[c] {
+	case classLetter:
+		j := i + 1
+		for j < len(src) && name[src[j]] {
+			j++
+		}
+		if j == i+1 && j < len(src) && src[j] == '\'' && i != l.dotEnd {
+			switch c | 0x20 {
+			case 'n':
+				return l.quoted(String, i, j)
+			case 'x', 'b':
+				return l.quoted(Bits, i, j)
+			}
+		}
+		return l.word(i, j)
+	case classDigit:
+		if i == l.dotEnd {
+			return l.word(i, nameEnd(src, i))
+		}
+		end, kind := number(src, i)
+		if kind == Ident {
+			return l.word(i, end)
+		}
+		return l.token(kind, i, end)
+	case classQuote:
+		if c == '`' || c == '"' && l.mode&ANSIQuotes != 0 {
+			return l.quoted(QuotedIdent, i, i)
+		}
+		return l.quoted(String, i, i)
+	case classDot:
+		if i+1 < len(src) && class[src[i+1]] == classDigit && i != l.identEnd {
+			end, _ := number(src, i)
+			return l.token(Number, i, end)
+		}
+		t := l.token(Op, i, i+1)
+		l.dotEnd = i + 1
+		return t
+	case classHash:
+		return l.lineComment(i)
+	case classDash:
+		if opensLineComment(src[i:]) {
+			return l.lineComment(i)
+		}
+	case classSlash:
+		if i+1 < len(src) && src[i+1] == '*' {
+			return l.blockComment(i, verb)
+		}
+	case classStar:
+		if l.exec && i+1 < len(src) && src[i+1] == '/' {
+			l.exec = false
+			return l.token(ExecClose, i, i+2)
+		}
+	case classQuestion:
+		if strings.HasPrefix(src[i+1:], "+)") {
+			return l.token(List, i, i+2)
+		}
+		return l.token(Placeholder, i, i+1)
+	case classAt:
+		return l.variable(i)
+	case classBackslash:
+		// \N is NULL.
+		if i+1 < len(src) && src[i+1] == 'N' {
+			t := l.token(Ident, i, i+2)
+			t.Word = Null
+			return t
+		}
+	}
+	return l.token(Op, i, i+opLen(src[i:]))
+}
+
+// token ends the token src[i:j], which is no bare name and no dot.
+func (l *Lexer) token(kind Kind, i, j int) Token {
+	l.pos, l.identEnd, l.dotEnd = j, -1, -1
+	return Token{Kind: kind, Start: i, End: j}
+}
+
+// word ends the bare word src[i:j].
+func (l *Lexer) word(i, j int) Token {
+	t := Token{Kind: Ident, Word: lookup(l.src, i, j), Start: i, End: j}
+	if i == l.dotEnd || j+1 < len(l.src) && l.src[j] == '.' && name[l.src[j+1]] {
+		t.Name = true
+	} else {
+		switch t.Word {
+		case Select, Insert, Replace, Update, Delete:
+			l.verb = true
+		}
+	}
+	l.pos, l.identEnd, l.dotEnd = j, j, -1
+	return t
+}
+
+// quoted ends the token that begins at start, whose quote is at i.
+func (l *Lexer) quoted(kind Kind, start, i int) Token {
+	end, ok := quotedEnd(l.src, i, l.mode.escapes(l.src[i]))
+	t := l.token(kind, start, end)
+	t.Unterminated = !ok
+	return t
+}
+
+// quotedEnd returns the end of the text in quotes that begins at src[i], and
+// whether its closing quote was found.
+func quotedEnd(src string, i int, escapes bool) (end int, ok bool) {
+	quote := src[i]
+	for j := i + 1; ; {
+		// The search for the quote and the one for a backslash before it run
+		// at the speed of the memory.
+		k := strings.IndexByte(src[j:], quote)
+		if k < 0 {
+			return len(src), false
+		}
+		k += j
+		for escapes && j < k {
+			b := strings.IndexByte(src[j:k], '\\')
+			if b < 0 {
+				break
+			}
+			j += b + 2
+		}
+		if escapes && j > k {
+			continue // the quote was escaped
+		}
+		if k+1 == len(src) || src[k+1] != quote {
+			return k + 1, true
+		}
+		j = k + 2
+	}
+}
+
+// number returns the end and the kind of what begins at src[i], a digit or a
+// dot with a digit behind it: Number, Bits or Ident.
+func number(src string, i int) (end int, kind Kind) {
+	j := i
+	if src[i] == '0' && i+1 < len(src) {
+		switch src[i+1] | 0x20 {
+		case 'x':
+			j = i + 2
+			for j < len(src) && isHex(src[j]) {
+				j++
+			}
+			if j > i+2 && (j == len(src) || !name[src[j]]) {
+				return j, Bits
+			}
+		case 'b':
+			j = i + 2
+			for j < len(src) && src[j]|1 == '1' {
+				j++
+			}
+			if j > i+2 && (j == len(src) || !name[src[j]]) {
+				return j, Bits
+			}
+		}
+		j = i
+	}
+	for j < len(src) && class[src[j]] == classDigit {
+		j++
+	}
+	if j < len(src) && src[j] == '.' {
+		j++
+		for j < len(src) && class[src[j]] == classDigit {
+			j++
+		}
+		if k := exponent(src, j); k > 0 {
+			j = k
+		}
+		return j, Number
+	}
+	if k := exponent(src, j); k > 0 {
+		return k, Number
+	}
+	if j < len(src) && name[src[j]] {
+		return nameEnd(src, j), Ident
+	}
+	return j, Number
+}
+
+// exponent returns the end of the exponent at src[i:], 0 if there is none.
+func exponent(src string, i int) int {
+	if i >= len(src) || src[i]|0x20 != 'e' {
+		return 0
+	}
+	i++
+	if i < len(src) && (src[i] == '+' || src[i] == '-') {
+		i++
+	}
+	j := i
+	for j < len(src) && class[src[j]] == classDigit {
+		j++
+	}
+	if j == i {
+		return 0
+	}
+	return j
+}
+
+func nameEnd(src string, i int) int {
+	for i < len(src) && name[src[i]] {
+		i++
+	}
+	return i
+}
+
+// variable ends the variable that begins at src[i], or the operator @ where
+// no name follows: between the string literals of an account.
+func (l *Lexer) variable(i int) Token {
+	src, j := l.src, i+1
+	if j < len(src) && src[j] == '@' {
+		j++
+	}
+	if j < len(src) && src[j] == '`' {
+		return l.quoted(Variable, i, j)
+	}
+	k := j
+	for k < len(src) && (name[src[k]] || src[k] == '.' && k+1 < len(src) && name[src[k+1]]) {
+		k++
+	}
+	if k == j {
+		return l.token(Op, i, i+1)
+	}
+	return l.token(Variable, i, k)
+}
+
+func opensLineComment(s string) bool {
+	return len(s) >= 2 && s[0] == '-' && s[1] == '-' && (len(s) == 2 || s[2] <= ' ' || s[2] == 0x7f)
+}
+
+// lineComment ends the comment that runs from src[i] to before the line feed.
+func (l *Lexer) lineComment(i int) Token {
+	end := len(l.src)
+	if k := strings.IndexByte(l.src[i:], '\n'); k >= 0 {
+		end = i + k
+	}
+	return l.token(Comment, i, end)
+}
+
+// blockComment ends the comment or hint that begins at src[i], or only its
+// opening if what it holds is code.
+func (l *Lexer) blockComment(i int, verb bool) Token {
+	src, j := l.src, i+2
+	if strings.HasPrefix(src[j:], "!") || strings.HasPrefix(src[j:], "M!") {
+		l.exec = true
+		return l.token(ExecOpen, i, versionEnd(src, strings.IndexByte(src[j:], '!')+j+1))
+	}
+	kind := Comment
+	if verb && j < len(src) && src[j] == '+' {
+		kind = Hint
+	}
+	k := strings.Index(src[j:], "*/")
+	if k < 0 {
+		t := l.token(kind, i, len(src))
+		t.Unterminated = true
+		return t
+	}
+	return l.token(kind, i, j+k+2)
+}
+
+// versionEnd returns the end of the version at src[i:], which has five or six
+// digits.
+func versionEnd(src string, i int) int {
+	j := i
+	for j < len(src) && j < i+6 && class[src[j]] == classDigit {
+		j++
+	}
+	if j < i+5 {
+		return i
+	}
+	return j
+}
+
+// opLen returns the length of the operator that s begins with.
+func opLen(s string) int {
+	if len(s) < 2 {
+		return 1
+	}
+	switch s[0] {
+	case '<':
+		if strings.HasPrefix(s, "<=>") {
+			return 3
+		}
+		if s[1] == '=' || s[1] == '>' || s[1] == '<' {
+			return 2
+		}
+	case '>':
+		if s[1] == '=' || s[1] == '>' {
+			return 2
+		}
+	case '!', ':':
+		if s[1] == '=' {
+			return 2
+		}
+	case '&', '|':
+		if s[1] == s[0] {
+			return 2
+		}
+	case '-':
+		if strings.HasPrefix(s, "->>") {
+			return 3
+		}
+		if s[1] == '>' {
+			return 2
+		}
+	}
+	return 1
+}
+
+func isHex(c byte) bool {
+	return class[c] == classDigit || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+const (
+	classOp uint8 = iota
+	classSpace
+	classLetter // begins a name: letters, _, $ and bytes beyond ASCII
+	classDigit
+	classQuote
+	classDot
+	classHash
+	classDash
+	classSlash
+	classStar
+	classQuestion
+	classAt
+	classBackslash
+)
+
+var (
+	// class is what a token that begins with a byte may be.
+	class = [256]uint8{
+		' ': classSpace, '\t': classSpace, '\n': classSpace, '\v': classSpace, '\f': classSpace, '\r': classSpace,
+		'_': classLetter, '$': classLetter,
+		'\'': classQuote, '"': classQuote, '`': classQuote,
+		'.': classDot, '#': classHash, '-': classDash, '/': classSlash, '*': classStar,
+		'?': classQuestion, '@': classAt, '\\': classBackslash,
+	}
+	// name tells the bytes of which bare names consist.
+	name [256]bool
+)
+
+func init() {
+	for c := range 256 {
+		switch {
+		case '0' <= c && c <= '9':
+			class[c] = classDigit
+		case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80, c >= 0x80:
+			class[c] = classLetter
+		}
+		name[c] = class[c] == classLetter || class[c] == classDigit
+	}
+}
+
+// BareName reports whether s, written without quotes, reads as one name and
+// as nothing else.
+func BareName(s string) bool {
+	if s == "" || nameEnd(s, 0) != len(s) || lookup(s, 0, len(s)).Reserved() {
+		return false
+	}
+	if class[s[0]] == classDigit {
+		end, kind := number(s, 0)
+		return kind == Ident && end == len(s)
+	}
+	return true
+}
+
+// Reserved reports whether s spells a reserved word.
+func Reserved(s string) bool { return lookup(s, 0, len(s)).Reserved() }

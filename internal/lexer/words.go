@@ -1,0 +1,328 @@
+package lexer
+
+import "strings"
+
+// Word is a word of SQL that means something to a reader of tokens; 0 is any
+// other word, that is, a name.
+type Word uint16
+
+// The words that readers of tokens ask for by name. The table holds more: see
+// reserved.
+const (
+	_ Word = iota
+	Alter
+	Analyze
+	As
+	Binlog
+	By
+	Call
+	Change
+	Create
+	Cross
+	Database
+	Date
+	Delete
+	Desc
+	Describe
+	Distinct
+	Do
+	Drop
+	Duplicate
+	Event
+	Except
+	Exists
+	Explain
+	Extract
+	False
+	For
+	Force
+	From
+	Function
+	Grant
+	Group
+	Having
+	Identified
+	If
+	Ignore
+	In
+	Index
+	Inner
+	Insert
+	Intersect
+	Into
+	Is
+	Join
+	Key
+	Lateral
+	Left
+	Limit
+	Load
+	Lock
+	Match
+	Natural
+	Not
+	Null
+	On
+	Order
+	Outfile
+	Dumpfile
+	Partition
+	Password
+	Procedure
+	Recursive
+	Rename
+	Replace
+	Returning
+	Revoke
+	Right
+	Row
+	Select
+	Set
+	Show
+	StraightJoin
+	Table
+	Tables
+	Temporary
+	Time
+	Timestamp
+	Trigger
+	True
+	Truncate
+	Union
+	Update
+	Use
+	User
+	Using
+	Value
+	Values
+	View
+	Where
+	Window
+	With
+	namedWords
+)
+
+var named = [namedWords]string{
+	Alter: "alter", Analyze: "analyze", As: "as", Binlog: "binlog", By: "by", Call: "call",
+	Change: "change", Create: "create", Cross: "cross", Database: "database", Date: "date",
+	Delete: "delete", Desc: "desc", Describe: "describe", Distinct: "distinct", Do: "do",
+	Drop: "drop", Dumpfile: "dumpfile", Duplicate: "duplicate", Event: "event", Except: "except",
+	Exists: "exists", Explain: "explain", Extract: "extract", False: "false", For: "for",
+	Force: "force", From: "from", Function: "function", Grant: "grant", Group: "group",
+	Having: "having", Identified: "identified", If: "if", Ignore: "ignore", In: "in",
+	Index: "index", Inner: "inner", Insert: "insert", Intersect: "intersect", Into: "into",
+	Is: "is", Join: "join", Key: "key", Lateral: "lateral", Left: "left", Limit: "limit",
+	Load: "load", Lock: "lock", Match: "match", Natural: "natural", Not: "not", Null: "null",
+	On: "on", Order: "order", Outfile: "outfile", Partition: "partition", Password: "password",
+	Procedure: "procedure", Recursive: "recursive", Rename: "rename", Replace: "replace",
+	Returning: "returning", Revoke: "revoke", Right: "right", Row: "row", Select: "select",
+	Set: "set", Show: "show", StraightJoin: "straight_join", Table: "table", Tables: "tables",
+	Temporary: "temporary", Time: "time", Timestamp: "timestamp", Trigger: "trigger",
+	True: "true", Truncate: "truncate", Union: "union", Update: "update", Use: "use",
+	User: "user", Using: "using", Value: "value", Values: "values", View: "view",
+	Where: "where", Window: "window", With: "with",
+}
+
+// reserved are the words that cannot be a bare name in any version since
+// MySQL 5.7, and three later ones that join or combine queries. Words that
+// became reserved later (rank, groups, system, window) are names: queries of
+// older servers use them as such.
+const reserved = `accessible add all alter analyze and as asc asensitive before between bigint
+binary blob both by call cascade case change char character check collate column condition
+constraint continue convert create cross current_date current_time current_timestamp
+current_user cursor database databases day_hour day_microsecond day_minute day_second dec
+decimal declare default delayed delete desc describe deterministic distinct distinctrow div
+double drop dual each else elseif enclosed escaped except exists exit explain false fetch
+float float4 float8 for force foreign from fulltext get grant group having high_priority
+hour_microsecond hour_minute hour_second if ignore in index infile inner inout insensitive
+insert int int1 int2 int3 int4 int8 integer intersect interval into is iterate join key keys
+kill lateral leading leave left like limit linear lines load localtime localtimestamp lock
+long longblob longtext loop low_priority master_bind master_ssl_verify_server_cert match
+maxvalue mediumblob mediumint mediumtext middleint minute_microsecond minute_second mod
+modifies natural not no_write_to_binlog null numeric on optimize option optionally or order
+out outer outfile partition precision primary procedure purge range read reads read_write
+real references regexp release rename repeat replace require resignal restrict return revoke
+right rlike schema schemas second_microsecond select sensitive separator set show signal
+smallint spatial specific sql sqlexception sqlstate sqlwarning sql_big_result
+sql_calc_found_rows sql_small_result ssl starting straight_join table terminated then
+tinyblob tinyint tinytext to trailing trigger true undo union unique unlock unsigned update
+usage use using utc_date utc_time utc_timestamp values varbinary varchar varcharacter varying
+when where while with write xor year_month zerofill`
+
+// calls are the reserved words written without a space before "(": functions
+// and types that bear the name of a reserved word, and IN and VALUES.
+const calls = `bigint binary blob char character convert current_date current_time
+current_timestamp current_user database dec decimal double float float4 float8 if in insert
+int int1 int2 int3 int4 int8 integer left localtime localtimestamp longblob longtext match
+mediumblob mediumint mediumtext middleint mod numeric real repeat replace right schema
+smallint tinyblob tinyint tinytext utc_date utc_time utc_timestamp values varbinary varchar
+varcharacter`
+
+// operands are the reserved words after which an operator follows, not an
+// operand: a sign behind them is a binary one.
+const operands = `bigint blob char current_date current_time current_timestamp current_user
+date day_hour day_microsecond day_minute day_second dec decimal default double dual false
+float float4 float8 hour_microsecond hour_minute hour_second int int1 int2 int3 int4 int8
+integer localtime localtimestamp longblob longtext maxvalue mediumblob mediumint mediumtext
+middleint minute_microsecond minute_second null numeric real second_microsecond smallint
+tinyblob tinyint tinytext true unsigned utc_date utc_time utc_timestamp varchar varcharacter
+year_month zerofill`
+
+// charsets are the character sets; with an underscore before it each is an
+// introducer, which belongs to the literal behind it.
+const charsets = `armscii8 ascii big5 binary cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866
+cp932 dec8 eucjpms euckr gb18030 gb2312 gbk geostd8 greek hebrew hp8 keybcs2 koi8r koi8u
+latin1 latin2 latin5 latin7 macce macroman sjis swe7 tis620 ucs2 ujis utf16 utf16le utf32
+utf8 utf8mb3 utf8mb4`
+
+type flags uint8
+
+const (
+	isReserved flags = 1 << iota
+	isCall
+	isOperand
+	isIntroducer
+)
+
+// Reserved reports whether w cannot be a bare name, so that a name of this
+// spelling needs its quotes.
+func (w Word) Reserved() bool { return words[w].flags&isReserved != 0 }
+
+// Call reports whether w is a reserved word that takes its parenthesis as a
+// function does.
+func (w Word) Call() bool { return words[w].flags&isCall != 0 }
+
+// Operand reports whether w ends an operand, as NULL and CURRENT_DATE do.
+func (w Word) Operand() bool { return words[w].flags&isOperand != 0 }
+
+// Introducer reports whether w names the character set of the literal behind
+// it, as _utf8mb4 does.
+func (w Word) Introducer() bool { return words[w].flags&isIntroducer != 0 }
+
+// String returns w in lower case, "" for 0.
+func (w Word) String() string { return words[w].text }
+
+// A word's key is its length, its first eight bytes and, where it is longer,
+// its last eight. No two words of the table have the same key, but a name may
+// have a word's: longer words than 16 bytes are compared in full.
+type word struct {
+	text   string
+	lo, hi uint64
+	flags  flags
+}
+
+const (
+	maxWord  = 29 // bytes of the longest word
+	slotBits = 11 // a table thinly filled: nearly every name meets an empty slot
+	fold     = 0x2020202020202020
+)
+
+var (
+	words []word
+	slots [1 << slotBits]Word
+)
+
+func init() {
+	words = make([]word, namedWords, 512)
+	index := make(map[string]Word)
+	add := func(text string, f flags) {
+		w, ok := index[text]
+		if !ok {
+			w = Word(len(words))
+			words = append(words, word{})
+		}
+		index[text] = w
+		lo, hi := key(text, 0, len(text))
+		words[w] = word{text: text, lo: lo, hi: hi, flags: words[w].flags | f}
+	}
+	for w := Word(1); w < namedWords; w++ {
+		index[named[w]] = w
+		add(named[w], 0)
+	}
+	for _, list := range []struct {
+		texts, prefix string
+		flags         flags
+	}{
+		{reserved, "", isReserved},
+		{calls, "", isCall},
+		{operands, "", isOperand},
+		{charsets, "_", isReserved | isIntroducer},
+	} {
+		for text := range strings.FieldsSeq(list.texts) {
+			add(list.prefix+text, list.flags)
+		}
+	}
+	for w := 1; w < len(words); w++ {
+		h := slot(words[w].lo, words[w].hi)
+		for slots[h] != 0 {
+			h = (h + 1) % uint(len(slots))
+		}
+		slots[h] = Word(w)
+	}
+}
+
+// lookup returns the word src[i:j], or 0.
+func lookup(src string, i, j int) Word {
+	n := j - i
+	if n < 2 || n > maxWord {
+		return 0
+	}
+	lo, hi := key(src, i, j)
+	for h := slot(lo, hi); ; h = (h + 1) % uint(len(slots)) {
+		w := slots[h]
+		if w == 0 {
+			return 0
+		}
+		if e := &words[w]; e.lo == lo && e.hi == hi && len(e.text) == n {
+			if n > 16 && !equalFold(src[i:j], e.text) {
+				continue
+			}
+			return w
+		}
+	}
+}
+
+// key loads the first eight bytes of the word src[i:j] and its last eight, in
+// lower case (setting bit 5 keeps the bytes of names apart).
+func key(src string, i, j int) (lo, hi uint64) {
+	n := j - i
+	if n > 8 {
+		return load(src[i:]) | fold, load(src[j-8:]) | fold
+	}
+	if len(src)-i >= 8 {
+		return (load(src[i:]) | fold) & (1<<(8*uint(n)) - 1), 0
+	}
+	for k := i; k < j; k++ {
+		lo |= uint64(src[k]|0x20) << (8 * uint(k-i))
+	}
+	return lo, 0
+}
+
+// load reads eight bytes at once; the compiler makes it one instruction.
+func load(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func slot(lo, hi uint64) uint {
+	return uint((lo ^ hi*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93 >> (64 - slotBits))
+}
+
+// equalFold compares a with b, which is in lower case, without regard to the
+// case of ASCII letters.
+func equalFold(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		c := a[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != b[i] {
+			return false
+		}
+	}
+	return true
+}
