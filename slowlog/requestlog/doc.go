@@ -1,0 +1,18 @@
+// Package requestlog reads the logs that applications, web servers and proxies
+// write about the requests they serve: JSON Lines, CSV and TSV, LTSV, logfmt,
+// W3C extended logs, lines described by an nginx log_format or an Apache
+// LogFormat, and MySQL tables.
+//
+// A [Reader] works in the manner of encoding/csv: make one with [NewReader], set
+// its fields, call [Reader.Read] until io.EOF or range over [Reader.All]. The
+// format is recognised by content where it can be; names of fields that are in
+// common use are recognised without a [Mapping], and [Reader.Recognized] says
+// what was taken for what, and in which unit.
+//
+// A damaged line is skipped, counted and handed to OnDamage: only errors of the
+// underlying reader, and a log whose format nobody can tell, are errors.
+//
+// The fields of a [Request] follow the log that Peter Zaitsev describes in "Goal
+// driven performance optimization" (2008): the wall clock time, the processor
+// time, and the wait for each component that the request calls.
+package requestlog
