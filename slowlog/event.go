@@ -144,9 +144,6 @@ func (e *Event) Clone() *Event {
 	if e.Metrics != nil {
 		c.Metrics = make([]Metric, len(e.Metrics))
 		for i, m := range e.Metrics {
-			if m.Key == KeyUnknown {
-				m.Name = strings.Clone(m.Name)
-			}
 			m.Text = strings.Clone(m.Text)
 			c.Metrics[i] = m
 		}

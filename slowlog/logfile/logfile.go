@@ -1,0 +1,159 @@
+// Package logfile opens slow logs as they lie on disks: plain or compressed,
+// whole or still being written.
+package logfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A File is an open log. Read gives its contents, decompressed.
+type File struct {
+	// Name is the path that it was opened by.
+	Name string
+	// Kind is what the first bytes look like: SlowLog, Text where they do not
+	// tell, or another kind that package slowlog has a reader for.
+	Kind Kind
+
+	io.Reader
+	close []io.Closer
+	size  int64
+	read  atomic.Int64
+}
+
+// Open opens the named log. A gzip or zstd file is recognised by its first
+// bytes, whatever its name, and decompressed. A file that is plainly something
+// else is a *FormatError, an empty one is not.
+//
+// The path "-" is no special name; see New for standard input.
+func Open(name string) (*File, error) {
+	osf, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := osf.Stat()
+	if err == nil && info.IsDir() {
+		err = &os.PathError{Op: "open", Path: name, Err: errors.New("is a directory, expected a log file")}
+	}
+	var f *File
+	if err == nil {
+		f, err = New(osf, name)
+	}
+	if err != nil {
+		osf.Close()
+		return nil, err
+	}
+	f.close = append(f.close, osf)
+	if info.Mode().IsRegular() {
+		f.size = info.Size()
+	}
+	return f, nil
+}
+
+// New returns the log that is read from r, recognised like that of Open. name
+// is for errors. Closing the File does not close r.
+func New(r io.Reader, name string) (*File, error) {
+	f := &File{Name: name}
+	in := &peeker{r: &counter{r, &f.read}}
+	head, err := in.peek(4)
+	if err != nil {
+		return nil, err
+	}
+	var plain io.Reader = in
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: gzip: %w", name, err)
+		}
+		plain, f.close = z, append(f.close, z)
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+		if err != nil {
+			return nil, fmt.Errorf("%s: zstd: %w", name, err)
+		}
+		c := z.IOReadCloser()
+		plain, f.close = c, append(f.close, c)
+	}
+	text := &peeker{r: plain}
+	head, err = text.peek(sniffLen)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f.Kind = Sniff(head)
+	if !f.Kind.readable() {
+		f.Close()
+		return nil, &FormatError{Name: name, Kind: f.Kind}
+	}
+	f.Reader = text
+	return f, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	var errs []error
+	for _, c := range f.close {
+		errs = append(errs, c.Close())
+	}
+	f.close = nil
+	return errors.Join(errs...)
+}
+
+// Progress returns how many bytes have been read from the disk, compressed ones
+// for a compressed file, and how many there were at Open, 0 if unknown. It may
+// be called while another goroutine reads.
+func (f *File) Progress() (read, size int64) { return f.read.Load(), f.size }
+
+// counter counts what is read through it.
+type counter struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// peeker reads r, whose first bytes can be looked at before.
+type peeker struct {
+	r    io.Reader
+	head []byte
+	err  error
+}
+
+// peek returns the next n bytes, less at the end.
+func (p *peeker) peek(n int) ([]byte, error) {
+	buf := make([]byte, n)
+	k, err := io.ReadFull(p.r, buf)
+	p.head = buf[:k]
+	switch err {
+	case nil:
+	case io.EOF, io.ErrUnexpectedEOF:
+		p.err = io.EOF
+	default:
+		return nil, err
+	}
+	return p.head, nil
+}
+
+func (p *peeker) Read(b []byte) (int, error) {
+	if len(p.head) > 0 {
+		n := copy(b, p.head)
+		p.head = p.head[n:]
+		return n, nil
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	return p.r.Read(b)
+}

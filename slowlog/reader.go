@@ -1,0 +1,133 @@
+package slowlog
+
+import (
+	"io"
+	"iter"
+	"slices"
+	"unsafe"
+)
+
+// A Reader reads the events of a slow log, of whatever dialect. The fields may
+// be set before the first Read.
+//
+// A Reader takes what it is given apart so that nothing readable is lost: lines
+// that belong to no record, headers without a Query_time or a statement are
+// skipped, counted in Stats and handed to OnDamage. Only the input's own errors
+// end it.
+//
+// Statements may hold lines that look like the log's own. Such a line is taken
+// for the start of a record only in the order in which servers write headers,
+// and not where it stands within a literal or comment that closes later (within
+// 16 header lines and 1 MiB; a literal that does not close is a broken
+// statement, not the rest of the log). Where MySQL's log_slow_extra gives the
+// bytes that the client sent, they decide. What nothing decides, "#" comment
+// lines in the form of a whole header that follow no semicolon, reads as a
+// record. Stats.Ambiguous counts the cases, Stats.Forged those taken for text.
+type Reader struct {
+	Options
+	// ReuseEvent makes Read return the same Event each time, whose strings and
+	// slices the next Read overwrites; use Event.Clone to keep one. It saves the
+	// allocations of an event.
+	ReuseEvent bool
+	// OnDamage, if not nil, is called with each damaged place, in order.
+	OnDamage func(Damage)
+
+	src        io.Reader
+	buf        []byte
+	start, end int  // window of buf that is still to be read
+	eof        bool // nothing follows the window
+	err        error
+	dec        decoder
+	ev         Event // if ReuseEvent
+}
+
+// NewReader returns a Reader of the log r. It buffers its input.
+func NewReader(r io.Reader) *Reader {
+	return &Reader{src: r, dec: decoder{line: 1, damageEnd: -1}}
+}
+
+// Read returns the next event, or io.EOF behind the last one. Other errors are
+// those of the input.
+func (r *Reader) Read() (*Event, error) {
+	r.dec.opt, r.dec.onDamage, r.dec.reuse = r.Options, r.OnDamage, r.ReuseEvent
+	r.dec.ev = &r.ev
+	r.dec.scratch = r.dec.scratch[:0]
+	for {
+		if r.start == r.end && r.eof {
+			return nil, io.EOF
+		}
+		s := unsafe.String(unsafe.SliceData(r.buf[r.start:r.end]), r.end-r.start)
+		n, v := r.dec.next(s, r.eof)
+		if v == haveEvent {
+			ev := r.take()
+			r.dec.advance(s, n)
+			r.start += n
+			return ev, nil
+		}
+		if v == skipped && n > 0 {
+			r.dec.advance(s, n)
+			r.start += n
+			continue
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		r.more()
+	}
+}
+
+// take hands the decoded event out.
+func (r *Reader) take() *Event {
+	if r.ReuseEvent {
+		return &r.ev
+	}
+	e := r.ev
+	e.Metrics = slices.Clone(e.Metrics)
+	return &e
+}
+
+// more reads more of the input behind the window.
+func (r *Reader) more() {
+	const minRead = 64 << 10
+	if len(r.buf)-r.end < minRead {
+		if r.start > 0 {
+			r.end = copy(r.buf, r.buf[r.start:r.end])
+			r.start = 0
+		}
+		if len(r.buf)-r.end < minRead {
+			r.buf = append(r.buf, make([]byte, max(256<<10, len(r.buf)))...)
+		}
+	}
+	for range 100 {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		if err == io.EOF {
+			r.eof = true
+			return
+		}
+		r.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
+// All yields the events that are left. An error other than io.EOF is yielded
+// with a nil event, as the last.
+func (r *Reader) All() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		for {
+			ev, err := r.Read()
+			if err == io.EOF || !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Stats returns what has been read so far.
+func (r *Reader) Stats() Stats { return r.dec.stats }
+
+// InputOffset returns the offset in the input of the byte behind the last event.
+func (r *Reader) InputOffset() int64 { return r.dec.base }

@@ -1,0 +1,237 @@
+package slowlog
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// maxDuration is the longest time that a log is believed: ten years. Servers
+// whose clock steps back print 2^64 microseconds less a bit, which is 584,542
+// years.
+const maxDuration = 10 * 365 * 24 * time.Hour
+
+// parseSeconds reads a decimal number of seconds ("2", "0.000237",
+// "1e-05"), exact to the nanosecond. Digits beyond are cut.
+func parseSeconds(s string) (time.Duration, bool) {
+	var sec int64
+	i := 0
+	for ; i < len(s) && s[i]-'0' < 10; i++ {
+		if i == 18 {
+			return 0, false
+		}
+		sec = sec*10 + int64(s[i]-'0')
+	}
+	if i == 0 && (len(s) < 2 || s[0] != '.') {
+		return 0, false
+	}
+	var frac int64
+	if i < len(s) && s[i] == '.' {
+		i++
+		digits := 0
+		for ; i < len(s) && s[i]-'0' < 10; i++ {
+			if digits < 9 {
+				frac = frac*10 + int64(s[i]-'0')
+				digits++
+			}
+		}
+		frac *= pow10[9-digits]
+	}
+	if i < len(s) {
+		return parseSecondsFloat(s)
+	}
+	if sec >= int64(maxDuration/time.Second) {
+		return 0, false
+	}
+	return time.Duration(sec)*time.Second + time.Duration(frac), true
+}
+
+var pow10 = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
+
+// parseSecondsFloat reads what parseSeconds does not know: an exponent.
+func parseSecondsFloat(s string) (time.Duration, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= 0 && f < maxDuration.Seconds()) {
+		return 0, false
+	}
+	return time.Duration(math.Round(f * 1e9)), true
+}
+
+// parseMillis reads a decimal number of milliseconds.
+func parseMillis(s string) (time.Duration, bool) {
+	d, ok := parseSeconds(s)
+	return d / 1000, ok
+}
+
+// parseCount reads a decimal number below 2^63: above is a counter that went
+// below zero.
+func parseCount(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > 19 {
+		return 0, false
+	}
+	var n uint64
+	for i := 0; i < len(s); i++ {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return int64(n), n <= math.MaxInt64
+}
+
+func parseBool(s string) (int64, bool) {
+	switch s {
+	case "No", "no", "false", "0", "OFF":
+		return 0, true
+	case "Yes", "yes", "true", "1", "ON":
+		return 1, true
+	}
+	return 0, false
+}
+
+// parseTime reads the times of "# Time:", Start: and End: lines:
+//
+//	071015 21:43:52             071015  1:43:52       whole seconds, server's zone
+//	121123 19:56:06.0000001967                        Percona Server 5.1 and 5.5: microseconds in ten digits
+//	2024-03-01T10:00:00.123456Z                       MySQL 5.7 and later, also with +02:00
+//	2024-03-01 10:00:00                               hand-made
+//	2019-04-24-19:41:21.716221 +0800                  TiDB 2.1
+//
+// loc is for times without a zone.
+func parseTime(s string, loc *time.Location) (time.Time, bool) {
+	if len(s) >= 19 && s[4] == '-' {
+		return parseLongTime(s, loc)
+	}
+	if len(s) < 14 {
+		return time.Time{}, false
+	}
+	date, ok := digits(s[:6])
+	if !ok || s[6] != ' ' {
+		return time.Time{}, false
+	}
+	i := 7
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	hour, i, ok := shortNumber(s, i)
+	if !ok || i+6 > len(s) || s[i] != ':' || s[i+3] != ':' {
+		return time.Time{}, false
+	}
+	minute, ok1 := digits(s[i+1 : i+3])
+	sec, ok2 := digits(s[i+4 : i+6])
+	nsec, rest, ok3 := fraction(s[i+6:])
+	if !ok1 || !ok2 || !ok3 || rest != "" {
+		return time.Time{}, false
+	}
+	year := 2000 + date/10000
+	if year >= 2070 { // the two-digit years of these servers
+		year -= 100
+	}
+	return makeTime(year, date/100%100, date%100, hour, minute, sec, nsec, loc)
+}
+
+func parseLongTime(s string, loc *time.Location) (time.Time, bool) {
+	year, ok1 := digits(s[:4])
+	month, ok2 := digits(s[5:7])
+	day, ok3 := digits(s[8:10])
+	hour, ok4 := digits(s[11:13])
+	minute, ok5 := digits(s[14:16])
+	sec, ok6 := digits(s[17:19])
+	nsec, zone, ok7 := fraction(s[19:])
+	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) || s[7] != '-' || s[13] != ':' || s[16] != ':' {
+		return time.Time{}, false
+	}
+	switch s[10] {
+	case 'T', ' ', '-':
+	default:
+		return time.Time{}, false
+	}
+	if len(zone) > 0 && zone[0] == ' ' {
+		zone = zone[1:]
+	}
+	switch {
+	case zone == "Z":
+		loc = time.UTC
+	case zone == "":
+	default:
+		offset, ok := zoneOffset(zone)
+		if !ok {
+			return time.Time{}, false
+		}
+		// The same instant in UTC, so that times of one log compare and print alike
+		// and no zone has to be made for each record.
+		t, ok := makeTime(year, month, day, hour, minute, sec, nsec, time.UTC)
+		return t.Add(-offset), ok
+	}
+	return makeTime(year, month, day, hour, minute, sec, nsec, loc)
+}
+
+// zoneOffset reads +hh:mm or +hhmm.
+func zoneOffset(s string) (time.Duration, bool) {
+	if len(s) == 6 && s[3] == ':' {
+		s = s[:3] + s[4:]
+	}
+	if len(s) != 5 || s[0] != '+' && s[0] != '-' {
+		return 0, false
+	}
+	h, ok1 := digits(s[1:3])
+	m, ok2 := digits(s[3:5])
+	d := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	if s[0] == '-' {
+		d = -d
+	}
+	return d, ok1 && ok2 && h < 24 && m < 60
+}
+
+func makeTime(year, month, day, hour, minute, sec, nsec int, loc *time.Location) (time.Time, bool) {
+	if month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || sec > 60 {
+		return time.Time{}, false
+	}
+	return time.Date(year, time.Month(month), day, hour, minute, sec, nsec, loc), true
+}
+
+// digits reads a string of digits alone.
+func digits(s string) (n int, ok bool) {
+	for i := 0; i < len(s); i++ {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + int(c)
+	}
+	return n, true
+}
+
+// shortNumber reads the one or two digits at s[i:].
+func shortNumber(s string, i int) (n, next int, ok bool) {
+	for next = i; next < len(s) && next < i+2 && s[next]-'0' < 10; next++ {
+		n = n*10 + int(s[next]-'0')
+	}
+	return n, next, next > i
+}
+
+// fraction reads an optional ".digits" at the start of s, as nanoseconds.
+func fraction(s string) (nsec int, rest string, ok bool) {
+	if s == "" || s[0] != '.' {
+		return 0, s, true
+	}
+	i := 1
+	for i < len(s) && s[i]-'0' < 10 {
+		if i <= 9 {
+			nsec = nsec*10 + int(s[i]-'0')
+		}
+		i++
+	}
+	switch n := i - 1; {
+	case n == 0:
+		return 0, s, false
+	case n == 10 && s[1:5] == "0000":
+		// Percona Server 5.1 and 5.5 print the microseconds with %010lu.
+		us, _ := digits(s[5:11])
+		nsec = us * 1000
+	case n < 9:
+		nsec *= int(pow10[9-n])
+	}
+	return nsec, s[i:], true
+}
