@@ -1,0 +1,600 @@
+package indexadvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quern-dev/quern/internal/sqlparse"
+)
+
+// Source answers what the advisor asks.
+type Source interface {
+	Catalog
+	Counter
+}
+
+// Options limit the advice. The zero value has sensible limits.
+type Options struct {
+	MaxColumns int   // columns of an index; 0 means 5
+	MaxIndexes int   // new indexes per table; 0 means 5
+	MaxTotal   int   // new indexes in all; 0 means no limit
+	MaxBytes   int64 // size of the new indexes in all; 0 means no limit
+}
+
+// Advisor advises on indexes. It may be used by several goroutines if its
+// Source may.
+type Advisor struct {
+	source  Source
+	options Options
+}
+
+// New returns an Advisor that asks source.
+func New(source Source, o Options) *Advisor {
+	if o.MaxColumns == 0 {
+		o.MaxColumns = 5
+	}
+	if o.MaxIndexes == 0 {
+		o.MaxIndexes = 5
+	}
+	return &Advisor{source, o}
+}
+
+// Query is a statement to advise on.
+type Query struct {
+	ID     string // how the caller names it; may be empty
+	Schema string // default schema
+	SQL    string
+	// Samples are more texts of the same class, with other values. The
+	// advice is then for all of them, so that a hot or a rare value does not
+	// decide alone.
+	Samples []string
+	PerDay  float64 // executions a day; 0 means unknown, and counts as one
+}
+
+func (q Query) name() string {
+	if q.ID != "" {
+		return q.ID
+	}
+	s := strings.Join(strings.Fields(q.SQL), " ")
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:77], "") + "..."
+	}
+	return s
+}
+
+// Advice is what the advisor has to say.
+type Advice struct {
+	Suggestions []Suggestion
+	Notes       []string // why nothing, where nothing; rewrites; what was not looked into
+	Spent       Spent
+	Incomplete  bool // the context ended before everything was tried
+}
+
+// Spent is what the advice cost the server.
+type Spent struct {
+	Statements int   // counting statements
+	Rows       int64 // rows that they read
+}
+
+// Kind says what a suggestion does.
+type Kind string
+
+const (
+	Add    Kind = "add"    // make a new index
+	Extend Kind = "extend" // put a wider index in the place of one that is there
+	Drop   Kind = "drop"   // an index that another one makes superfluous, or that is not used
+)
+
+// Suggestion is one index to make, to widen or to drop.
+type Suggestion struct {
+	Kind          Kind
+	Schema, Table string
+	Name          string // of the index
+	Columns       []Part
+	DDL, Undo     string // statements that do and undo it
+	Trial         string // a first step that is undone at once: the index is made, or becomes, invisible; "" if the server has none
+	Reason        string
+	RowsBefore    int64   // rows that one execution of each of the queries reads today, in all
+	RowsAfter     int64   // and with all suggestions
+	Bytes         int64   // estimated size; of a dropped index what is freed. 0 means unknown
+	Gain          float64 // share of the queries' cost that goes with this index alone, 0 to 1
+	Confidence    string
+	Serves        []Served // queries that gain
+	Pays          []string // statements that must maintain it
+	Redundant     []string // indexes that are superfluous once it is there
+	Rounds        Rounds   // the counts that led to it
+}
+
+// Served is a query that gains from a suggestion.
+type Served struct {
+	Query                 string
+	RowsBefore, RowsAfter int64 // rows read by one execution
+}
+
+// Advise advises on one query. The error wraps ErrNoTable where a table is
+// missing, *sqlparse errors where the text is not understood, and the
+// context's error where it ended before anything was found.
+func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
+	r := v.run()
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	it, err := r.item(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r.advise(ctx, []*item{it})
+}
+
+// AdviseAll advises on a workload: a small set of indexes per table that
+// serves all queries, weighted by how often they run, with the cost of
+// keeping the indexes up to date by its writes. Queries that cannot be
+// analysed are named in the notes.
+func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, error) {
+	r := v.run()
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	var items []*item
+	for _, q := range queries {
+		it, err := r.item(ctx, q)
+		if ctx.Err() != nil {
+			r.incomplete = true
+			break
+		}
+		if err != nil {
+			r.note("%s: not looked into: %v", q.name(), err)
+			continue
+		}
+		items = append(items, it)
+	}
+	return r.advise(ctx, items)
+}
+
+// run is the state of one call.
+type run struct {
+	*Advisor
+	server     Server
+	notes      []string
+	spent      Spent
+	counted    map[string]*Counts
+	distinct   map[string]float64
+	prefixes   map[string]int // 0: whole; -1: refused
+	incomplete bool
+	tables     map[string]*Table
+}
+
+func (v *Advisor) run() *run {
+	return &run{Advisor: v, tables: map[string]*Table{}, counted: map[string]*Counts{}, distinct: map[string]float64{}, prefixes: map[string]int{}}
+}
+
+func (r *run) start(ctx context.Context) (err error) {
+	if r.server, err = r.source.Server(ctx); err != nil {
+		return fmt.Errorf("indexadvisor: asking the server what it is: %w", err)
+	}
+	return nil
+}
+
+// Server and Table make run a Catalog that asks for each table once.
+func (r *run) Server(context.Context) (Server, error) { return r.server, nil }
+
+func (r *run) Table(ctx context.Context, schema, name string) (*Table, error) {
+	key := schema + "\x00" + name
+	if t, ok := r.tables[key]; ok {
+		return t, nil
+	}
+	t, err := r.source.Table(ctx, schema, name)
+	if err == nil {
+		r.tables[key] = t
+	}
+	return t, err
+}
+
+func (r *run) note(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.notes, s) {
+		r.notes = append(r.notes, s)
+	}
+}
+
+// maxSamples is how many texts of a class are analysed.
+const maxSamples = 5
+
+// item parses, analyses and counts a query.
+func (r *run) item(ctx context.Context, q Query) (*item, error) {
+	it := &item{query: q, weight: q.PerDay}
+	if it.weight <= 0 {
+		it.weight = 1
+	}
+	texts := []string{q.SQL}
+	for _, s := range q.Samples {
+		if len(texts) < maxSamples && !slices.Contains(texts, s) {
+			texts = append(texts, s)
+		}
+	}
+	var first error
+	for _, text := range texts {
+		a, err := r.analyse(ctx, q.Schema, text)
+		if err == nil {
+			err = r.measure(ctx, a)
+		}
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		it.variants = append(it.variants, a)
+		for _, n := range a.notes {
+			r.note("%s", n)
+		}
+	}
+	if len(it.variants) == 0 {
+		return nil, first
+	}
+	return it, nil
+}
+
+func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error) {
+	stmt, err := sqlparse.Parse(sql, sqlparse.Options{ANSIQuotes: r.server.ANSIQuotes, NoBackslashEscapes: r.server.NoBackslashEscapes})
+	if err != nil {
+		return nil, fmt.Errorf("indexadvisor: the statement is not understood: %w", err)
+	}
+	a := &analysis{ctx: ctx, catalog: r, server: r.server, schema: schema}
+	if err := a.statement(stmt); err != nil {
+		if errors.Is(err, errSkip) {
+			return nil, fmt.Errorf("indexadvisor: no advice on this kind of statement: %w", err)
+		}
+		return nil, err
+	}
+	return a, nil
+}
+
+// smallTable is the number of rows below which reading the whole table is as
+// good as any index.
+const smallTable = 1000
+
+// measure counts what the analysis needs.
+func (r *run) measure(ctx context.Context, a *analysis) error {
+	for _, b := range a.blocks {
+		for _, x := range b.accesses {
+			if x.table == nil {
+				continue
+			}
+			if err := r.count(ctx, x); err != nil {
+				return err
+			}
+		}
+	}
+	for _, b := range a.blocks {
+		if err := r.distincts(ctx, b); err != nil {
+			return err
+		}
+		for _, x := range b.accesses {
+			if x.counts != nil {
+				x.play()
+			}
+		}
+	}
+	return nil
+}
+
+// count asks for the counts of one access.
+func (r *run) count(ctx context.Context, x *access) error {
+	var preds []*Predicate
+	key := x.table.Schema + "\x00" + x.table.Name
+	for i, p := range x.preds {
+		if p.SQL != "" && len(preds) < MaxPredicates {
+			preds = append(preds, p)
+			x.bits = append(x.bits, i)
+			key += "\x00" + p.SQL
+		}
+	}
+	c, ok := r.counted[key]
+	if !ok {
+		var err error
+		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.spent.Statements++
+		if err != nil {
+			r.note("the rows of %s.%s could not be counted, so that there is no advice on it: %v", x.table.Schema, x.table.Name, err)
+		} else {
+			r.spent.Rows += c.Read
+			if c.Note != "" {
+				r.note("%s.%s: %s", x.table.Schema, x.table.Name, c.Note)
+			}
+		}
+		r.counted[key] = c
+	}
+	x.counts = c
+	if c == nil {
+		x.bits = nil
+	}
+	return nil
+}
+
+// distincts finds how many values the columns have whose rows cannot be
+// counted: those of joins, and of values that are not known.
+func (r *run) distincts(ctx context.Context, b *block) error {
+	need := func(x *access, c *Column) error {
+		if x.table == nil || c == nil {
+			return nil
+		}
+		d, err := r.values(ctx, x.table, c, x.rows())
+		if err != nil {
+			return err
+		}
+		if x.distinct == nil {
+			x.distinct = map[string]float64{}
+		}
+		x.distinct[strings.ToLower(c.Name)] = d
+		return nil
+	}
+	for _, e := range b.edges {
+		if err := errors.Join(need(e.a, e.ac), need(e.b, e.bc)); err != nil {
+			return err
+		}
+	}
+	for _, x := range b.accesses {
+		for i, p := range x.preds {
+			if slices.Contains(x.bits, i) || p.Class != Equality && p.Class != Join {
+				continue
+			}
+			for _, k := range p.Keys {
+				if err := need(x, x.table.column(k.Name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// values is the number of different values of a column: known from a key on
+// it, or counted.
+func (r *run) values(ctx context.Context, t *Table, c *Column, rows float64) (float64, error) {
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		if len(ix.Parts) == 0 || ix.Parts[0].Length > 0 || !strings.EqualFold(ix.Parts[0].Name, c.Name) {
+			continue
+		}
+		if ix.Unique && len(ix.Parts) == 1 {
+			return rows, nil
+		}
+		if len(ix.Cardinality) > 0 && ix.Cardinality[0] > 1 && ix.Kind == "BTREE" {
+			return min(float64(ix.Cardinality[0]), rows), nil
+		}
+	}
+	return r.countDistinct(ctx, t, Part{Name: c.Name})
+}
+
+func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (float64, error) {
+	key := t.Schema + "\x00" + t.Name + "\x00" + p.String()
+	if d, ok := r.distinct[key]; ok {
+		return d, nil
+	}
+	d, err := r.source.Distinct(ctx, t, []Part{p})
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	r.spent.Statements++
+	r.spent.Rows += d.Read
+	if err != nil {
+		r.note("the values of %s in %s.%s could not be counted: %v", p.Name, t.Schema, t.Name, err)
+	}
+	r.distinct[key] = d.Values
+	return d.Values, nil
+}
+
+// play plays the rounds of an access.
+func (x *access) play() {
+	var preds []*Predicate
+	var open []int
+	for b, i := range x.bits {
+		p := x.preds[i]
+		preds = append(preds, p)
+		if p.Class == Filter || p.Negated && x.match(1<<i) > 0.1*x.rows() {
+			continue
+		}
+		open = append(open, b)
+	}
+	better := func(i, j int) bool {
+		a, b := preds[i], preds[j]
+		if (a.Class == Equality) != (b.Class == Equality) {
+			return a.Class == Equality
+		}
+		ca, cb := x.table.column(a.Keys[0].Name), x.table.column(b.Keys[0].Name)
+		if ca != nil && cb != nil {
+			if ca.Nullable != cb.Nullable {
+				return !ca.Nullable
+			}
+			if wa, wb := ca.averageBytes(), cb.averageBytes(); wa != wb {
+				return wa < wb
+			}
+		}
+		return a.Text < b.Text
+	}
+	var order []int
+	x.rounds, order = rounds(x.counts, preds, open, better)
+	for _, b := range order {
+		x.chosen = append(x.chosen, x.bits[b])
+	}
+}
+
+// prefix is the length that a column needs in a key: 0 for all of it. Where
+// the column is too long for a key, the shortest beginning is taken that tells
+// nearly as many values apart as the whole; if none does, the column cannot
+// be in a key.
+func (r *run) prefix(ctx context.Context) func(*access, *Column) (int, bool) {
+	return func(x *access, c *Column) (int, bool) {
+		column, _ := keyLimits(r.server, x.table)
+		if !c.blob() && c.keyBytes(0) <= column {
+			return 0, true
+		}
+		key := x.table.Schema + "\x00" + x.table.Name + "\x00" + c.Name
+		if n, ok := r.prefixes[key]; ok {
+			return max(n, 0), n >= 0
+		}
+		most := int(column / charBytes(c.Charset))
+		r.prefixes[key] = r.choosePrefix(ctx, x.table, c, most)
+		return max(r.prefixes[key], 0), r.prefixes[key] >= 0
+	}
+}
+
+func (r *run) choosePrefix(ctx context.Context, t *Table, c *Column, most int) int {
+	whole, err := r.countDistinct(ctx, t, Part{Name: c.Name})
+	if err != nil || whole < 1 {
+		return -1
+	}
+	lengths := []int{8, 16, 32, 64, 128, most}
+	for _, n := range lengths {
+		if n > most || c.Chars > 0 && int64(n) >= c.Chars {
+			break
+		}
+		d, err := r.countDistinct(ctx, t, Part{Name: c.Name, Length: n})
+		if err != nil {
+			return -1
+		}
+		if d >= 0.95*whole {
+			return n
+		}
+	}
+	r.note("%s of %s.%s is too long for a key, and no beginning of it tells the values apart: index a hash of it (a generated column) for equality, or its reverse if the endings differ", c.Name, t.Schema, t.Name)
+	return -1
+}
+
+// advise chooses among the candidates of the items and words the result.
+func (r *run) advise(ctx context.Context, items []*item) (*Advice, error) {
+	w := &workload{server: r.server, options: r.options, items: items}
+	var pool []candidate
+	for _, it := range items {
+		var all []candidate
+		for _, a := range it.variants {
+			for _, b := range a.blocks {
+				g := &generator{server: r.server, block: b, columns: min(r.options.MaxColumns, r.server.maxParts()), prefix: r.prefix(ctx)}
+				for _, c := range g.candidates() {
+					if r.allowed(c) && !slices.ContainsFunc(all, func(d candidate) bool { return d.key() == c.key() }) {
+						all = append(all, c)
+					}
+				}
+			}
+		}
+		if err := w.gather(ctx, it, all); err != nil {
+			r.incomplete = true
+			break
+		}
+		for _, c := range it.candidates {
+			if !slices.ContainsFunc(pool, func(d candidate) bool { return d.key() == c.key() }) {
+				pool = append(pool, c)
+			}
+		}
+	}
+	pool = withMerged(pool, r.options.MaxColumns, len(items), r.server)
+	chosen, done := w.choose(ctx, pool)
+	if !done {
+		r.incomplete = true
+	}
+	chosen = r.worth(w, chosen)
+	adv := &Advice{Incomplete: r.incomplete}
+	for _, c := range chosen {
+		adv.Suggestions = append(adv.Suggestions, r.suggest(w, chosen, c))
+	}
+	slices.SortStableFunc(adv.Suggestions, func(a, b Suggestion) int { return -cmpFloat(a.Gain, b.Gain) })
+	r.explain(w, chosen)
+	if r.incomplete {
+		r.note("time ran out: there may be better indexes than these")
+		if len(adv.Suggestions) == 0 && ctx.Err() != nil {
+			return nil, fmt.Errorf("indexadvisor: stopped before anything was found: %w", ctx.Err())
+		}
+	}
+	adv.Notes, adv.Spent = r.notes, r.spent
+	return adv, nil
+}
+
+func cmpFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// withMerged adds candidates that serve two queries at once.
+func withMerged(pool []candidate, columns, items int, server Server) []candidate {
+	if items < 2 {
+		return pool
+	}
+	seen := map[string]bool{}
+	for _, c := range pool {
+		seen[c.key()] = true
+	}
+	n := min(len(pool), 60)
+	for i := range n {
+		for j := range i {
+			for _, c := range merged(pool[i], pool[j], columns) {
+				c.parts = c.table.trim(c.parts)
+				if !seen[c.key()] && fits(server, c.table, c.parts) && len(pool) < 600 {
+					seen[c.key()] = true
+					pool = append(pool, c)
+				}
+			}
+		}
+	}
+	return pool
+}
+
+// allowed leaves out candidates on small tables, and such as exist.
+func (r *run) allowed(c candidate) bool {
+	if rows := r.rowsOf(c.table); rows >= 0 && rows < smallTable {
+		return false
+	}
+	for i := range c.table.Indexes {
+		ix := &c.table.Indexes[i]
+		if ix.usable() && len(ix.Parts) >= len(c.parts) && slices.EqualFunc(ix.Parts[:len(c.parts)], c.parts, Part.equal) {
+			return false
+		}
+	}
+	return true
+}
+
+// rowsOf is the number of rows as counted, -1 if they were not.
+func (r *run) rowsOf(t *Table) float64 {
+	for key, c := range r.counted {
+		if c != nil && strings.HasPrefix(key+"\x00", t.Schema+"\x00"+t.Name+"\x00") {
+			return c.Rows
+		}
+	}
+	return -1
+}
+
+// worth keeps the indexes whose gain is more than a trifle.
+func (r *run) worth(w *workload, chosen []candidate) []candidate {
+	for i := 0; i < len(chosen); {
+		rest := slices.Delete(slices.Clone(chosen), i, i+1)
+		serves := false
+		for _, it := range w.items {
+			with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
+			saved := without - with
+			perSecond := saved * it.query.PerDay / 86400
+			if saved > 20 && (with <= 0.8*without || perSecond > 100) {
+				serves = true
+				break
+			}
+		}
+		if serves {
+			i++
+		} else {
+			chosen = rest
+		}
+	}
+	return chosen
+}
+
+func round(f float64) int64 { return int64(math.Round(f)) }

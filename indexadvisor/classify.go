@@ -1,0 +1,773 @@
+package indexadvisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+	"github.com/quern-dev/quern/internal/sqlparse"
+)
+
+// A classifier says what an index can do with a condition on one table.
+type classifier struct {
+	server Server
+	table  *Table
+	// column returns the table's column that a name means, nil if the name
+	// means something else: another table's column, whose value is known
+	// when this table is read.
+	column func(*ast.ColumnName) *Column
+}
+
+func (c *classifier) name(n *ast.ColumnName) string {
+	if col := c.column(n); col != nil {
+		return col.Name
+	}
+	return n.Name.O
+}
+
+// predicate classifies a condition.
+func (c *classifier) predicate(e ast.ExprNode) *Predicate {
+	p := &Predicate{expr: e, name: c.name}
+	foreign := false
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if cn, ok := n.(*ast.ColumnName); ok {
+			if col := c.column(cn); col != nil {
+				p.columns = appendNew(p.columns, strings.ToLower(col.Name))
+			} else {
+				foreign = true
+			}
+		}
+		return true
+	})
+	c.classify(p, e, false)
+	why := uncountable(e)
+	if foreign {
+		why = "its value comes from another table"
+	}
+	p.Text = render(e, c.name, false, false)
+	if why == "" {
+		p.SQL = render(e, c.name, true, !c.server.NoBackslashEscapes)
+	}
+	if p.SQL == "" && p.Why == "" {
+		p.Why = why
+	}
+	return p
+}
+
+func appendNew(list []string, s string) []string {
+	if !slices.Contains(list, s) {
+		list = append(list, s)
+	}
+	return list
+}
+
+// conditions splits an expression into its AND-ed conditions, row equalities
+// and double-ended comparisons of a constant included.
+func conditions(e ast.ExprNode) []ast.ExprNode {
+	switch x := bare(e).(type) {
+	case nil:
+		return nil
+	case *ast.BinaryOperationExpr:
+		if x.Op == opcode.LogicAnd {
+			return append(conditions(x.L), conditions(x.R)...)
+		}
+		l, lok := bare(x.L).(*ast.RowExpr)
+		r, rok := bare(x.R).(*ast.RowExpr)
+		if lok && rok && x.Op == opcode.EQ && len(l.Values) == len(r.Values) {
+			var list []ast.ExprNode
+			for i := range l.Values {
+				list = append(list, conditions(&ast.BinaryOperationExpr{Op: opcode.EQ, L: l.Values[i], R: r.Values[i]})...)
+			}
+			return list
+		}
+		return []ast.ExprNode{x}
+	case *ast.BetweenExpr:
+		_, low := bare(x.Left).(*ast.ColumnNameExpr)
+		_, high := bare(x.Right).(*ast.ColumnNameExpr)
+		if !x.Not && low && high {
+			return []ast.ExprNode{
+				&ast.BinaryOperationExpr{Op: opcode.LE, L: x.Left, R: x.Expr},
+				&ast.BinaryOperationExpr{Op: opcode.GE, L: x.Right, R: x.Expr},
+			}
+		}
+		return []ast.ExprNode{x}
+	case *ast.UnaryOperationExpr:
+		if x.Op == opcode.Not || x.Op == opcode.Not2 {
+			if or, ok := bare(x.V).(*ast.BinaryOperationExpr); ok && or.Op == opcode.LogicOr {
+				not := func(e ast.ExprNode) ast.ExprNode {
+					return &ast.UnaryOperationExpr{Op: opcode.Not2, V: &ast.ParenthesesExpr{Expr: e}}
+				}
+				return append(conditions(not(or.L)), conditions(not(or.R))...)
+			}
+		}
+		return []ast.ExprNode{x}
+	default:
+		return []ast.ExprNode{x}
+	}
+}
+
+var inverse = map[opcode.Op]opcode.Op{
+	opcode.EQ: opcode.NE, opcode.NE: opcode.EQ, opcode.LT: opcode.GE, opcode.GE: opcode.LT, opcode.GT: opcode.LE, opcode.LE: opcode.GT,
+}
+
+var mirror = map[opcode.Op]opcode.Op{
+	opcode.EQ: opcode.EQ, opcode.NE: opcode.NE, opcode.NullEQ: opcode.NullEQ,
+	opcode.LT: opcode.GT, opcode.GT: opcode.LT, opcode.LE: opcode.GE, opcode.GE: opcode.LE,
+}
+
+func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
+	switch e := bare(e).(type) {
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			if !not {
+				if col := c.columnOf(e.V); col != nil { // NOT c is c = 0
+					c.compare(p, opcode.EQ, e.V, ast.NewValueExpr(int64(0), "", ""))
+					return
+				}
+			}
+			c.classify(p, e.V, !not)
+			return
+		}
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+			op := e.Op
+			if not {
+				if op == opcode.NullEQ {
+					p.filter("a negated <=> matches nearly every row")
+					return
+				}
+				op = inverse[op]
+			}
+			if _, row := bare(e.L).(*ast.RowExpr); row {
+				p.filter("a comparison of rows with < or > is not turned into a range")
+				p.Try = "compare the first column as well, as in a >= x AND (a > x OR (a = x AND b > y))"
+				return
+			}
+			if c.constant(e.L) && !c.constant(e.R) {
+				c.compare(p, mirror[op], e.R, e.L)
+			} else {
+				c.compare(p, op, e.L, e.R)
+			}
+			return
+		case opcode.LogicOr:
+			if !not {
+				c.or(p, e)
+				return
+			}
+		case opcode.LogicXor:
+			p.filter("XOR is checked row by row")
+			return
+		}
+	case *ast.PatternInExpr:
+		c.in(p, e, not != e.Not)
+		return
+	case *ast.BetweenExpr:
+		c.between(p, e, not != e.Not)
+		return
+	case *ast.PatternLikeOrIlikeExpr:
+		c.like(p, e, not != e.Not)
+		return
+	case *ast.IsNullExpr:
+		c.isNull(p, e.Expr, not != e.Not)
+		return
+	case *ast.IsTruthExpr:
+		p.filter("IS TRUE and IS FALSE are checked row by row")
+		p.Try = "write the comparison without IS TRUE"
+		return
+	case *ast.FuncCallExpr:
+		if e.FnName.L == "isnull" && len(e.Args) == 1 {
+			c.isNull(p, e.Args[0], not)
+			return
+		}
+		if e.FnName.L == "json_contains" || e.FnName.L == "json_overlaps" || e.FnName.L == "json_memberof" {
+			p.filter("only a multi-valued index can serve a search inside a JSON array")
+			return
+		}
+	case *ast.PatternRegexpExpr:
+		p.filter("a regular expression is checked row by row")
+		return
+	case *ast.MatchAgainst:
+		p.filter("MATCH needs a FULLTEXT index")
+		return
+	case *ast.ExistsSubqueryExpr, *ast.CompareSubqueryExpr:
+		p.filter("a subquery is checked row by row")
+		return
+	case *ast.ColumnNameExpr:
+		p.filter("a bare column means <> 0, which is no single value")
+		p.Try = c.name(e.Name) + " = 1, if that is what is meant"
+		return
+	}
+	if len(p.columns) == 0 {
+		p.filter("it does not depend on this table")
+		return
+	}
+	p.filter("an index holds no order for this expression")
+}
+
+func (p *Predicate) filter(why string) { p.Class, p.Why = Filter, why }
+
+func (p *Predicate) set(class Class, col *Column, points int) {
+	p.Class, p.Keys, p.Points = class, []Part{{Name: col.Name}}, points
+}
+
+// constant says whether the expression names no column of the table.
+func (c *classifier) constant(e ast.ExprNode) bool {
+	found := false
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if cn, ok := n.(*ast.ColumnName); ok && c.column(cn) != nil {
+			found = true
+		}
+		return !found
+	})
+	return !found
+}
+
+func (c *classifier) columnOf(e ast.ExprNode) *Column {
+	if n, ok := bare(e).(*ast.ColumnNameExpr); ok {
+		return c.column(n.Name)
+	}
+	return nil
+}
+
+// compare classifies left op right, where left is the side with columns.
+func (c *classifier) compare(p *Predicate, op opcode.Op, left, right ast.ExprNode) {
+	if !c.constant(right) {
+		p.filter("both sides depend on the row")
+		return
+	}
+	if !steady(right) {
+		p.filter("the value changes from row to row")
+		return
+	}
+	col := c.columnOf(left)
+	if col == nil {
+		c.expression(p, op, left, right)
+		return
+	}
+	if why, class := c.comparable(col, op, right); why != "" {
+		p.filter(why)
+		if col.text() && kindOf(right) == numberKind {
+			p.Try = "compare with a string: quote the number"
+		}
+		return
+	} else if class == Range {
+		p.set(Range, col, 0)
+		return
+	}
+	switch op {
+	case opcode.EQ, opcode.NullEQ:
+		p.set(Equality, col, 1)
+	case opcode.NE:
+		p.set(Range, col, 0)
+		p.Negated = true
+	default:
+		p.set(Range, col, 0)
+	}
+}
+
+// comparable says why an index on col cannot be used for a comparison with
+// the constant e ("" if it can), and the class Range where an equality is
+// read as a range only.
+func (c *classifier) comparable(col *Column, op opcode.Op, e ast.ExprNode) (why string, as Class) {
+	if !col.indexable() {
+		return "a " + col.Type + " column has no B-tree order", 0
+	}
+	k := kindOf(e)
+	switch {
+	case k == nullKind && op != opcode.NullEQ:
+		return "a comparison with NULL is never true", 0
+	case k == nullKind:
+		return "", 0
+	case col.text() && (k == numberKind || k == fractionKind || k == temporalKind):
+		return "the server converts every " + col.Type + " value of the column to compare it with a " + kindNames[k], 0
+	case (col.Type == "enum" || col.Type == "set") && op != opcode.EQ && op != opcode.NullEQ && op != opcode.NE:
+		return "the order of an " + col.Type + " in the index is not that of its names", 0
+	case col.text():
+		return c.collates(col, op, e)
+	}
+	return "", 0
+}
+
+var kindNames = [...]string{"value", "NULL", "number", "number", "string", "binary string", "date"}
+
+// collates tells whether a comparison of a text column keeps the column's
+// collation.
+func (c *classifier) collates(col *Column, op opcode.Op, e ast.ExprNode) (why string, as Class) {
+	collation := ""
+	switch x := bare(e).(type) {
+	case *ast.SetCollationExpr:
+		collation = strings.ToLower(x.Collate)
+	case *ast.FuncCastExpr:
+		if kindOf(x) == binaryKind {
+			collation = "binary"
+		}
+	case ast.ValueExpr:
+		if kindOf(x) == binaryKind {
+			collation = "binary"
+		}
+	}
+	if collation == "" || collation == strings.ToLower(col.Collation) {
+		return "", 0
+	}
+	own := collation == "binary" || strings.HasPrefix(collation, strings.ToLower(col.Charset)+"_") && strings.HasSuffix(collation, "_bin")
+	switch {
+	case own && c.server.MariaDB && (op == opcode.EQ || op == opcode.NullEQ):
+		return "", 0
+	case own && (op == opcode.EQ || op == opcode.NullEQ):
+		return "", Range
+	}
+	return "the comparison's collation is not the column's, whose order the index has", 0
+}
+
+// in classifies IN lists.
+func (c *classifier) in(p *Predicate, e *ast.PatternInExpr, not bool) {
+	if e.Sel != nil {
+		p.filter("a subquery is checked row by row")
+		return
+	}
+	if row, ok := bare(e.Expr).(*ast.RowExpr); ok {
+		if not {
+			p.filter("NOT IN over rows is checked row by row")
+			return
+		}
+		c.rowIn(p, row, e.List)
+		return
+	}
+	col := c.columnOf(e.Expr)
+	var kinds [len(kindNames)]bool
+	points := 0
+	seen := map[string]bool{}
+	for _, item := range e.List {
+		if !c.constant(item) || !steady(item) {
+			p.filter("an item of the list depends on the row")
+			return
+		}
+		k := kindOf(item)
+		if k == nullKind {
+			continue
+		}
+		if col != nil {
+			if why, _ := c.comparable(col, opcode.EQ, item); why != "" {
+				p.filter(why)
+				p.Try = "write every item of the list in the column's own type"
+				return
+			}
+		}
+		kinds[k] = true
+		if text := render(item, nil, false, false); !seen[text] {
+			seen[text] = true
+			points++
+		}
+	}
+	if points == 0 {
+		p.filter("the list holds nothing but NULL, which matches no row")
+		return
+	}
+	if col == nil {
+		if points == 1 && !not {
+			c.expression(p, opcode.EQ, e.Expr, e.List[0])
+			return
+		}
+		c.expression(p, opcode.EQ, e.Expr, e.List[0])
+		if p.Class == Equality {
+			p.Class, p.Points = List, points
+		}
+		if not {
+			p.filter("NOT IN over an expression is checked row by row")
+		}
+		return
+	}
+	if c.server.MariaDB && col.number() && (kinds[stringKind] && (kinds[numberKind] || kinds[fractionKind]) || kinds[fractionKind] && col.integer()) {
+		p.filter("a list of mixed types is compared by converting the column")
+		p.Try = "write every item of the list in the column's own type"
+		return
+	}
+	switch {
+	case not:
+		p.set(Range, col, 0)
+		p.Negated = true
+	case points == 1:
+		p.set(Equality, col, 1)
+	default:
+		p.set(List, col, points)
+	}
+}
+
+func (c *classifier) rowIn(p *Predicate, row *ast.RowExpr, list []ast.ExprNode) {
+	var keys []Part
+	for _, v := range row.Values {
+		col := c.columnOf(v)
+		if col == nil {
+			p.filter("a row in the list's left side is not made of plain columns")
+			return
+		}
+		keys = append(keys, Part{Name: col.Name})
+	}
+	for _, item := range list {
+		r, ok := bare(item).(*ast.RowExpr)
+		if !ok || len(r.Values) != len(keys) {
+			p.filter("the rows of the list are not all alike")
+			return
+		}
+		for i, v := range r.Values {
+			if !c.constant(v) || !steady(v) {
+				p.filter("an item of the list depends on the row")
+				return
+			}
+			if why, _ := c.comparable(c.columnOf(row.Values[i]), opcode.EQ, v); why != "" {
+				p.filter(why)
+				return
+			}
+		}
+	}
+	p.Class, p.Keys, p.Points = List, keys, len(list)
+	if len(list) == 1 {
+		p.Class = Equality
+	}
+}
+
+func (c *classifier) between(p *Predicate, e *ast.BetweenExpr, not bool) {
+	col := c.columnOf(e.Expr)
+	if !c.constant(e.Left) || !c.constant(e.Right) {
+		p.filter("the ends of the range depend on the row")
+		return
+	}
+	if col == nil {
+		c.expression(p, opcode.GE, e.Expr, e.Left)
+		if not {
+			p.filter("NOT BETWEEN over an expression is checked row by row")
+		}
+		return
+	}
+	for _, end := range []ast.ExprNode{e.Left, e.Right} {
+		if why, _ := c.comparable(col, opcode.GE, end); why != "" {
+			p.filter(why)
+			return
+		}
+	}
+	p.set(Range, col, 0)
+	p.Negated = not
+}
+
+func (c *classifier) like(p *Predicate, e *ast.PatternLikeOrIlikeExpr, not bool) {
+	col := c.columnOf(e.Expr)
+	pattern, literal := "", false
+	if v, ok := bare(e.Pattern).(ast.ValueExpr); ok {
+		if s, ok := v.GetValue().(string); ok {
+			pattern, literal = s, true
+		}
+	}
+	k := kindOf(e.Pattern)
+	switch {
+	case col == nil:
+		p.filter("LIKE on an expression is checked row by row")
+	case not:
+		p.filter("NOT LIKE is checked row by row")
+	case col.blob() && col.binary(), !col.text() && !col.binary():
+		p.filter("LIKE on a " + col.Type + " column compares its text, not its value")
+		if col.temporal() {
+			p.Try = col.Name + " >= start AND " + col.Name + " < end"
+		}
+	case !c.constant(e.Pattern) || !steady(e.Pattern):
+		p.filter("the pattern depends on the row")
+	case k == nullKind:
+		p.filter("LIKE NULL is never true")
+	case k == numberKind && !c.server.MariaDB:
+		p.filter("the pattern is a number, so that the server converts the column")
+		p.Try = "quote the number"
+	case literal && (strings.HasPrefix(pattern, "%") || strings.HasPrefix(pattern, "_")):
+		p.filter("the pattern begins with a wildcard")
+		p.Try = "a FULLTEXT index finds words; for a fixed ending, index REVERSE(" + col.Name + ") and search from its start"
+	default:
+		if why, _ := c.collates(col, opcode.GE, e.Pattern); why != "" {
+			p.filter(why)
+			return
+		}
+		p.set(Prefix, col, 0)
+	}
+}
+
+func (c *classifier) isNull(p *Predicate, e ast.ExprNode, not bool) {
+	col := c.columnOf(e)
+	switch {
+	case col == nil:
+		p.filter("IS NULL on an expression is checked row by row")
+	case !col.indexable():
+		p.filter("a " + col.Type + " column has no B-tree order")
+	case !not && !col.Nullable && col.Type != "date" && col.Type != "datetime":
+		p.filter("the column is NOT NULL, so that no row matches")
+	case not && !col.Nullable:
+		p.filter("the column is NOT NULL, so that every row matches")
+	case not:
+		p.set(Range, col, 0)
+		p.Negated = true
+	default:
+		p.set(Equality, col, 1)
+	}
+}
+
+// or classifies c = 1 OR c = 2 as a list, other ORs on one column as a range.
+func (c *classifier) or(p *Predicate, e *ast.BinaryOperationExpr) {
+	var arms []ast.ExprNode
+	var flatten func(ast.ExprNode)
+	flatten = func(x ast.ExprNode) {
+		if b, ok := bare(x).(*ast.BinaryOperationExpr); ok && b.Op == opcode.LogicOr {
+			flatten(b.L)
+			flatten(b.R)
+			return
+		}
+		arms = append(arms, x)
+	}
+	flatten(e)
+	class, points := List, 0
+	var key []Part
+	for _, arm := range arms {
+		q := &Predicate{expr: arm, columns: p.columns}
+		if parts := conditions(arm); len(parts) > 1 {
+			q = c.narrowest(parts)
+		} else {
+			c.classify(q, arm, false)
+		}
+		switch {
+		case q.Class == Filter:
+			p.filter("one arm of the OR cannot use an index: " + q.Why)
+			p.Try = q.Try
+			return
+		case len(q.Keys) != 1 || key != nil && !key[0].sameColumn(q.Keys[0]):
+			p.filter("the arms of the OR are about different columns")
+			p.Try = "an index for each arm (the server may merge them), or a UNION of one query per arm"
+			return
+		}
+		key = q.Keys
+		points += q.Points
+		if q.Class == Range || q.Class == Prefix {
+			class = Range
+			p.Negated = p.Negated || q.Negated
+		}
+	}
+	p.Class, p.Keys, p.Points = class, key, points
+}
+
+// narrowest joins AND-ed conditions of one OR arm if all are ranges over one
+// column.
+func (c *classifier) narrowest(parts []ast.ExprNode) *Predicate {
+	var all *Predicate
+	for _, e := range parts {
+		q := &Predicate{expr: e}
+		c.classify(q, e, false)
+		if q.Class == Filter || len(q.Keys) != 1 || all != nil && !all.Keys[0].sameColumn(q.Keys[0]) {
+			return &Predicate{Class: Filter, Why: "an arm has conditions on several columns"}
+		}
+		if all == nil {
+			all = q
+		} else {
+			all.Class, all.Points = Range, 0
+		}
+	}
+	return all
+}
+
+// expression classifies f(c) op constant: an index on the same expression
+// serves it where the server has such, a rewrite serves it better.
+func (c *classifier) expression(p *Predicate, op opcode.Op, left, right ast.ExprNode) {
+	p.filter(fmt.Sprintf("the column stands inside an expression, and the index has the order of the column"))
+	p.Try = c.sargable(op, left, right)
+	if op == opcode.NullEQ || op == opcode.NE || uncountable(left) != "" {
+		return
+	}
+	text := render(left, c.name, true, !c.server.NoBackslashEscapes)
+	if text == "" {
+		return
+	}
+	// A generated column with this expression has the order that is wanted.
+	for i := range c.table.Columns {
+		col := &c.table.Columns[i]
+		if col.Generated == "" || sameExpression(col.Generated, text) == false || c.server.MariaDB {
+			continue
+		}
+		p.Why, p.Try = "", ""
+		p.set(classOf(op), col, 1)
+		return
+	}
+	for _, ix := range c.table.Indexes {
+		for _, part := range ix.Parts {
+			if part.Expr != "" && sameExpression(part.Expr, text) {
+				p.Why, p.Try = "", ""
+				p.Class, p.Keys, p.Points = classOf(op), []Part{{Expr: part.Expr}}, 1
+				return
+			}
+		}
+	}
+	if !c.server.functional() || !c.functionalKey(left, right) {
+		return
+	}
+	p.Class, p.Keys, p.Points = classOf(op), []Part{{Expr: text}}, 1
+}
+
+func classOf(op opcode.Op) Class {
+	if op == opcode.EQ {
+		return Equality
+	}
+	return Range
+}
+
+// functionalKey says whether the server would accept a key on the expression
+// and use it for a comparison with the constant.
+func (c *classifier) functionalKey(left, right ast.ExprNode) bool {
+	k := kindOf(right)
+	switch e := bare(left).(type) {
+	case *ast.FuncCallExpr:
+		switch {
+		case e.FnName.L == "md5" || e.FnName.L == "sha1" || strings.HasPrefix(e.FnName.L, "json_"):
+			return false // needs a CAST of its own, with a collation that fits
+		case temporalFunctions[e.FnName.L]:
+			return len(e.Args) == 1 && (k == stringKind || k == temporalKind)
+		case numberFunctions[e.FnName.L]:
+			return k == numberKind && len(e.Args) > 0 && !usesClock(left)
+		}
+		return k == stringKind && !usesClock(left) && c.shortText(left)
+	case *ast.BinaryOperationExpr:
+		return k == numberKind && !usesClock(left)
+	case *ast.FuncCastExpr:
+		return e.FunctionType != ast.CastBinaryOperator && !usesClock(left)
+	}
+	return false
+}
+
+// shortText says whether all columns in e are strings short enough for a key.
+func (c *classifier) shortText(e ast.ExprNode) bool {
+	sum := int64(0)
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if cn, ok := n.(*ast.ColumnName); ok {
+			if col := c.column(cn); col != nil {
+				if col.blob() {
+					sum = 1 << 20
+				}
+				sum += col.keyBytes(0)
+			}
+		}
+		return true
+	})
+	return sum <= 3072
+}
+
+// usesClock says whether the expression reads the time, the session or
+// anything else that a key must not depend on.
+func usesClock(e ast.ExprNode) bool {
+	found := false
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncCallExpr); ok {
+			switch f.FnName.L {
+			case "now", "curdate", "current_date", "current_timestamp", "localtime", "localtimestamp", "curtime", "current_time",
+				"utc_date", "utc_timestamp", "unix_timestamp", "from_unixtime", "sysdate":
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// sameExpression compares two expressions as the server prints them and as
+// we do: quotes, spaces, case and outer parentheses aside.
+func sameExpression(a, b string) bool {
+	norm := func(s string) string {
+		s = strings.NewReplacer("`", "", " ", "", "_utf8mb4\\'", "'", "\\'", "'", "_utf8mb4'", "'").Replace(strings.ToLower(s))
+		for strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") && balanced(s[1:len(s)-1]) {
+			s = s[1 : len(s)-1]
+		}
+		return strings.NewReplacer("lcase(", "lower(", "ucase(", "upper(").Replace(s)
+	}
+	return norm(a) == norm(b)
+}
+
+func balanced(s string) bool {
+	depth := 0
+	for _, r := range s {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 {
+				return false
+			}
+		}
+	}
+	return depth == 0
+}
+
+// sargable says how to write f(c) op v so that an index on c serves it.
+func (c *classifier) sargable(op opcode.Op, left, right ast.ExprNode) string {
+	value := render(right, nil, false, false)
+	switch e := bare(left).(type) {
+	case *ast.FuncCallExpr:
+		if len(e.Args) == 0 {
+			return ""
+		}
+		col := c.columnOf(e.Args[0])
+		if col == nil {
+			return ""
+		}
+		switch {
+		case op == opcode.EQ && e.FnName.L == "date" && col.temporal():
+			return fmt.Sprintf("%s >= %s AND %[1]s < %[2]s + INTERVAL 1 DAY", col.Name, value)
+		case op == opcode.EQ && e.FnName.L == "year" && col.temporal() && isDigits(value):
+			return fmt.Sprintf("%s >= '%s-01-01' AND %[1]s < '%[2]s-01-01' + INTERVAL 1 YEAR", col.Name, value)
+		case op == opcode.EQ && (e.FnName.L == "lower" || e.FnName.L == "lcase" || e.FnName.L == "upper" || e.FnName.L == "ucase") &&
+			strings.HasSuffix(strings.ToLower(col.Collation), "_ci"):
+			return fmt.Sprintf("%s = %s: the collation ignores case already", col.Name, value)
+		case op == opcode.EQ && (e.FnName.L == "left" || e.FnName.L == "substr" || e.FnName.L == "substring") && col.text() && kindOf(right) == stringKind:
+			return fmt.Sprintf("%s LIKE '…%%' with the same beginning", col.Name)
+		case e.FnName.L == "unix_timestamp":
+			return fmt.Sprintf("%s %s FROM_UNIXTIME(%s)", col.Name, symbol(op), value)
+		case e.FnName.L == "ifnull" || e.FnName.L == "coalesce":
+			return fmt.Sprintf("%s %s %s OR %[1]s IS NULL, if the replacement meets the condition, else without IS NULL", col.Name, symbol(op), value)
+		}
+	case *ast.BinaryOperationExpr:
+		var other ast.ExprNode
+		col := c.columnOf(e.L)
+		if other = e.R; col == nil {
+			col, other = c.columnOf(e.R), e.L
+		}
+		if col == nil || !c.constant(other) {
+			return ""
+		}
+		amount := render(other, nil, false, false)
+		switch {
+		case e.Op == opcode.Plus:
+			return fmt.Sprintf("%s %s %s - %s", col.Name, symbol(op), value, amount)
+		case e.Op == opcode.Minus && c.columnOf(e.L) != nil:
+			return fmt.Sprintf("%s %s %s + %s", col.Name, symbol(op), value, amount)
+		}
+	case *ast.FuncCastExpr:
+		if col := c.columnOf(e.Expr); col != nil && col.temporal() && strings.HasPrefix(e.Tp.String(), "date") && op == opcode.EQ {
+			return fmt.Sprintf("%s >= %s AND %[1]s < %[2]s + INTERVAL 1 DAY", col.Name, value)
+		}
+	}
+	return ""
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func symbol(op opcode.Op) string {
+	switch op {
+	case opcode.EQ:
+		return "="
+	case opcode.NE:
+		return "<>"
+	case opcode.LT:
+		return "<"
+	case opcode.LE:
+		return "<="
+	case opcode.GT:
+		return ">"
+	case opcode.GE:
+		return ">="
+	}
+	return "<=>"
+}

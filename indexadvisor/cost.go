@@ -1,0 +1,525 @@
+package indexadvisor
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// The cost of reading, in page requests: what the buffer pool is asked for.
+// Handing a row from the engine to the server counts a quarter, sorting one a
+// half. The weights were fitted to measured times; package advisorbench
+// prints the check.
+const (
+	rowCost  = 0.25
+	sortCost = 0.5
+	// entryPages is what stepping to the next index entry costs besides its
+	// share of a page: InnoDB fetches rows in batches and finds its place
+	// again before each.
+	entryPages = 0.13
+)
+
+// step is how one table is read.
+type step struct {
+	access  *access
+	index   *Index  // nil: the whole table
+	entries float64 // index entries or rows read
+	lookups float64 // rows fetched by primary key
+	out     float64 // rows that meet all conditions
+	cost    float64
+	ordered bool // in the order that ORDER BY or GROUP BY wants
+	grouped bool
+}
+
+// plan is how a block is read.
+type plan struct {
+	steps []step
+	read  float64 // entries and rows read in all
+	out   float64
+	cost  float64
+}
+
+// height is the number of pages from the root to the leaf of a tree.
+func height(rows, perLeaf float64) float64 {
+	leaves := max(1, rows/max(1, perLeaf))
+	if leaves <= 1 {
+		return 1
+	}
+	return 1 + math.Ceil(math.Log(leaves)/math.Log(700))
+}
+
+// entryBytes is the average size of an index entry.
+func (t *Table) entryBytes(parts []Part) float64 {
+	sum := 9.0
+	for _, p := range slices.Concat(parts, t.suffix(parts)) {
+		c := t.column(p.Name)
+		if c == nil {
+			sum += 8
+			continue
+		}
+		n := c.averageBytes()
+		if p.Length > 0 {
+			n = min(n, float64(p.Length))
+		}
+		if c.Nullable {
+			n++
+		}
+		sum += n
+	}
+	return sum
+}
+
+// indexBytes estimates the size of an index: entries in pages that are about
+// 70 % full, and never less than a page.
+func (t *Table) indexBytes(parts []Part, rows float64, pageSize int) int64 {
+	return int64(max(float64(pageSize), rows*t.entryBytes(parts)/0.69))
+}
+
+// selectivity of a condition whose rows were not counted.
+func (x *access) selectivity(i int) float64 {
+	p := x.preds[i]
+	switch {
+	case p.Class == Equality || p.Class == Join:
+		s := 1.0
+		for _, k := range p.Keys {
+			s /= max(1, x.distinct[strings.ToLower(k.String())])
+		}
+		if len(p.Keys) == 0 || s == 1 {
+			return 0.1
+		}
+		return max(s, 1/max(1, x.rows()))
+	case p.Class == List:
+		return 0.1
+	}
+	return 1.0 / 3
+}
+
+func (x *access) rows() float64 {
+	if x.counts != nil {
+		return x.counts.Rows
+	}
+	if x.table == nil {
+		return 100
+	}
+	return float64(x.table.Rows)
+}
+
+// match estimates how many rows meet the predicates of a set (bit i:
+// x.preds[i]).
+func (x *access) match(set uint64) float64 {
+	if r, ok := x.matched[set]; ok {
+		return r
+	}
+	mask, share := uint64(0), 1.0
+	for i := range x.preds {
+		if set>>i&1 == 0 {
+			continue
+		}
+		if b := slices.Index(x.bits, i); b >= 0 {
+			mask |= 1 << b
+		} else {
+			share *= x.selectivity(i)
+		}
+	}
+	r := x.rows() * share
+	if x.counts != nil {
+		r = x.counts.rows(mask) * share
+	}
+	if x.matched == nil {
+		x.matched = map[uint64]float64{}
+	}
+	x.matched[set] = r
+	return r
+}
+
+// join is the share of a table that has one value of the columns equated with
+// tables read before.
+type joinColumn struct {
+	column *Column
+	share  float64
+}
+
+func (b *block) joined(x *access, before uint64) []joinColumn {
+	var js []joinColumn
+	add := func(own, other *access, c, oc *Column, ok bool) {
+		if !ok || before>>other.id&1 == 0 || slices.ContainsFunc(js, func(j joinColumn) bool { return j.column == c }) {
+			return
+		}
+		d := max(1, x.distinct[strings.ToLower(c.Name)], other.distinct[strings.ToLower(oc.Name)])
+		js = append(js, joinColumn{c, 1 / d})
+	}
+	for _, e := range b.edges {
+		if e.a == x && e.b != x {
+			add(e.a, e.b, e.ac, e.bc, e.aok)
+		} else if e.b == x && e.a != x {
+			add(e.b, e.a, e.bc, e.ac, e.bok)
+		}
+	}
+	return js
+}
+
+// residual is the share of rows that join conditions leave which no index
+// can be looked up with.
+func (b *block) residual(x *access, before uint64) float64 {
+	share := 1.0
+	for _, e := range b.edges {
+		if e.a == x && !e.aok && before>>e.b.id&1 == 1 || e.b == x && !e.bok && before>>e.a.id&1 == 1 {
+			share /= max(1, x.distinct[strings.ToLower(e.ac.Name)], 10)
+		}
+	}
+	return share
+}
+
+// want is what the block would like a table's rows to be: in an order, or
+// grouped.
+type want struct {
+	order, group []orderItem
+}
+
+// read estimates reading x by an index (nil: the whole table) when the tables
+// in before are read already. first says that x is the first table.
+func (b *block) read(server Server, x *access, ix *Index, before uint64) step {
+	n := x.rows()
+	if x.table == nil {
+		if before == 0 {
+			return step{access: x, entries: n, out: n, cost: n * rowCost}
+		}
+		return step{access: x, entries: 1, out: 1, cost: 1}
+	}
+	t := x.table
+	js := b.joined(x, before)
+	all := uint64(1)<<len(x.preds) - 1
+	share := b.residual(x, before)
+	joint := 1.0
+	for _, j := range js {
+		joint *= j.share
+	}
+	joint = max(joint, 1/max(1, n))
+	out := x.match(all) * joint * share
+	perPage := max(1, float64(server.pageSize())*15/16/t.rowBytes())
+	tree := height(n, perPage)
+	s := step{access: x, index: ix, out: out}
+	if ix == nil {
+		s.entries = n
+		s.cost = tree + n*(rowCost+1/perPage+entryPages)
+		if pk := t.primaryKey(); pk != nil && t.clustered() {
+			s.ordered, s.grouped = b.arranged(x, pk.Parts, nil, nil, before == 0)
+		}
+		return s
+	}
+	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
+	s.entries = x.match(bound) * jshare
+	key := ix.Parts
+	clustered := t.clustered() && t.primaryKey() == ix
+	if !clustered {
+		key = slices.Concat(ix.Parts, t.suffix(ix.Parts))
+	}
+	covering := clustered || !b.dml && x.covers(key)
+	s.ordered, s.grouped = b.arranged(x, key, fixed, stop, before == 0)
+	if clustered {
+		s.cost = ranges*tree + s.entries*(rowCost+1/perPage+entryPages)
+		return s
+	}
+	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
+	s.cost = ranges*height(n, perLeaf) + s.entries*(rowCost+1/perLeaf+entryPages)
+	if !covering {
+		s.lookups = s.entries
+		if !b.dml && (!slices.ContainsFunc(ix.Parts, func(p Part) bool { c := t.column(p.Name); return c == nil || c.Virtual })) {
+			s.lookups = x.match(bound|x.checkable(key)) * jshare
+		}
+		s.lookups = min(s.lookups, s.entries)
+		s.cost += s.lookups * tree
+	}
+	return s
+}
+
+// bind walks the parts of an index as far as look-ups go. It returns the
+// predicates that bound the entries read, the number of look-ups, the share
+// of entries that join values leave, how many leading parts are fixed to one
+// value, and the first part that is not (nil if all are).
+func (x *access) bind(ix *Index, js []joinColumn) (bound uint64, ranges, share float64, fixed []Part, stop *Part) {
+	ranges, share = 1, 1
+	single := true
+	for k := range ix.Parts {
+		p := &ix.Parts[k]
+		eq, list, rng := -1, -1, -1
+		for i, q := range x.preds {
+			if !slices.ContainsFunc(q.Keys, p.sameColumn) {
+				continue
+			}
+			switch q.Class {
+			case Equality, Join:
+				eq = i
+			case List:
+				if slices.IndexFunc(q.Keys, p.sameColumn) == 0 || bound>>i&1 == 1 || x.leads(q, ix.Parts[:k+1]) {
+					list = i
+				}
+			case Range, Prefix:
+				rng = i
+			}
+		}
+		j := slices.IndexFunc(js, func(j joinColumn) bool { return p.Expr == "" && strings.EqualFold(j.column.Name, p.Name) })
+		switch {
+		case eq >= 0:
+			bound |= 1 << eq
+			if single {
+				fixed = append(fixed, *p)
+			}
+		case j >= 0:
+			share *= js[j].share
+			if single {
+				fixed = append(fixed, *p)
+			}
+		case list >= 0:
+			if bound>>list&1 == 0 {
+				ranges *= float64(max(1, x.preds[list].Points))
+				bound |= 1 << list
+			}
+			if single {
+				stop = p
+			}
+			single = false
+		default:
+			if rng >= 0 {
+				bound |= 1 << rng
+			}
+			if stop == nil {
+				stop = p
+			}
+			if !single {
+				// Rows come list value by list value: in no order at all.
+				stop = &Part{}
+			}
+			return bound, ranges, max(share, 1/max(1, x.rows())), fixed, stop
+		}
+	}
+	if !single {
+		stop = &Part{}
+	}
+	return bound, ranges, max(share, 1/max(1, x.rows())), fixed, stop
+}
+
+// leads says whether every key of a row list is among the parts.
+func (x *access) leads(q *Predicate, parts []Part) bool {
+	for _, k := range q.Keys {
+		if !slices.ContainsFunc(parts, k.sameColumn) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkable are the predicates that can be checked on the index entry.
+func (x *access) checkable(key []Part) uint64 {
+	set := uint64(0)
+	for i, p := range x.preds {
+		ok := len(p.columns) > 0 && p.Class != Join && (p.SQL != "" || p.Class == Equality)
+		for _, c := range p.columns {
+			ok = ok && slices.ContainsFunc(key, func(k Part) bool { return k.Length == 0 && strings.EqualFold(k.Name, c) })
+		}
+		if ok {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// covers says whether the index entry holds every column that is read.
+func (x *access) covers(key []Part) bool {
+	for c := range x.used {
+		if !slices.ContainsFunc(key, func(k Part) bool { return k.Length == 0 && strings.EqualFold(k.Name, c) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// constants are the columns of x that have one value within the block.
+func (x *access) constant(c *Column) bool {
+	return slices.ContainsFunc(x.preds, func(p *Predicate) bool {
+		return p.Class == Equality && p.Points <= 1 && slices.ContainsFunc(p.Keys, func(k Part) bool { return strings.EqualFold(k.Name, c.Name) })
+	})
+}
+
+// arranged says whether reading the key gives the block's order, and its
+// groups one after the other. fixed are the leading parts with one value;
+// stop is the first other part, nil to begin with the first.
+func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (ordered, grouped bool) {
+	if !first || stop != nil && stop.Name == "" && stop.Expr == "" {
+		return false, false
+	}
+	rest := key[len(fixed):]
+	same := func(it orderItem, p Part) bool {
+		return it.access == x && p.Length == 0 && p.Expr == "" && strings.EqualFold(it.column.Name, p.Name)
+	}
+	ordered = !b.sorted
+	k, flip := 0, 0
+	for _, it := range b.order {
+		if it.access == x && x.constant(it.column) {
+			continue
+		}
+		for k < len(rest) && k > 0 && x.constantPart(rest[k]) && !same(it, rest[k]) {
+			k++
+		}
+		if k >= len(rest) || !same(it, rest[k]) {
+			ordered = false
+			break
+		}
+		dir := 1
+		if it.desc != rest[k].Desc {
+			dir = -1
+		}
+		if flip != 0 && flip != dir {
+			ordered = false
+			break
+		}
+		flip = dir
+		k++
+	}
+	if !b.grouped {
+		return ordered, true
+	}
+	if b.group == nil {
+		return ordered, false
+	}
+	var open []orderItem
+	for _, it := range b.group {
+		if it.access != x {
+			return ordered, false
+		}
+		if !x.constant(it.column) && !slices.ContainsFunc(open, func(o orderItem) bool { return o.column == it.column }) {
+			open = append(open, it)
+		}
+	}
+	if len(open) > len(rest) {
+		return ordered, false
+	}
+	for _, p := range rest[:len(open)] {
+		if !slices.ContainsFunc(open, func(it orderItem) bool { return same(it, p) }) {
+			return ordered, false
+		}
+	}
+	return ordered, true
+}
+
+func (x *access) constantPart(p Part) bool {
+	c := x.table.column(p.Name)
+	return c != nil && p.Expr == "" && x.constant(c)
+}
+
+// best finds the cheapest way to read a block with the given indexes per
+// table.
+func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
+	k := len(b.accesses)
+	if k == 0 {
+		return plan{}
+	}
+	best := plan{cost: math.Inf(1)}
+	budget := 2000
+	var extend func(p plan, before uint64, ordered, grouped bool, rest float64)
+	extend = func(p plan, before uint64, ordered, grouped bool, rest float64) {
+		if budget <= 0 && !math.IsInf(best.cost, 1) {
+			return
+		}
+		if len(p.steps) == k {
+			budget--
+			if p = b.close(p, ordered, grouped); p.cost < best.cost {
+				best = p
+				best.steps = slices.Clone(p.steps)
+			}
+			return
+		}
+		for _, x := range b.accesses {
+			if before>>x.id&1 == 1 || slices.ContainsFunc(x.after, func(y *access) bool { return before>>y.id&1 == 0 }) {
+				continue
+			}
+			options := b.options(server, x, indexes, before)
+			if len(p.steps) > 0 {
+				options = options[:1]
+				if p.cost+rest*options[0].cost > 8*best.cost {
+					continue
+				}
+			}
+			for _, s := range options {
+				q := p
+				q.steps = append(slices.Clone(p.steps), s)
+				ord, grp := ordered, grouped
+				if len(p.steps) == 0 {
+					ord, grp = s.ordered, s.grouped
+					q.cost, q.read, q.out = s.cost, s.entries, s.out
+				} else {
+					scan := b.read(server, x, nil, 0)
+					hash := scan.cost + 0.1*p.out
+					loop := p.out * s.cost
+					if s.index == nil && hash < loop {
+						q.cost, q.read = q.cost+hash, q.read+scan.entries
+						ord = false
+					} else {
+						q.cost, q.read = q.cost+loop, q.read+p.out*s.entries
+					}
+					q.out = p.out * s.out
+					if x.nulls {
+						q.out = max(q.out, p.out)
+					}
+				}
+				extend(q, before|1<<x.id, ord, grp, q.out)
+			}
+		}
+	}
+	extend(plan{}, 0, false, false, 1)
+	return best
+}
+
+// options are the ways to read x that may turn out best: the cheapest, and
+// for the first table also each that has an order.
+func (b *block) options(server Server, x *access, indexes func(*Table) []*Index, before uint64) []step {
+	list := []step{b.read(server, x, nil, before)}
+	if x.table != nil {
+		for _, ix := range indexes(x.table) {
+			if ix.usable() {
+				list = append(list, b.read(server, x, ix, before))
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(s, t step) int {
+		switch {
+		case s.cost < t.cost:
+			return -1
+		case s.cost > t.cost:
+			return 1
+		}
+		return 0
+	})
+	out := list[:1]
+	if before == 0 {
+		for _, s := range list[1:] {
+			if s.ordered && (len(b.order) > 0) || s.grouped && b.grouped || b.limit >= 0 {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// close adds what comes after the tables are read: grouping, sorting, and the
+// rows that a LIMIT leaves unread.
+func (b *block) close(p plan, ordered, grouped bool) plan {
+	needSort := b.sorted || len(b.order) > 0 && !ordered
+	needTemp := b.grouped && !grouped
+	if b.limit >= 0 && !needSort && !needTemp && p.out > float64(b.limit) && !b.grouped {
+		share := float64(b.limit) / p.out
+		p.cost, p.read, p.out = 3+p.cost*share, p.read*share, float64(b.limit)
+	}
+	out := p.out
+	if needTemp {
+		p.cost += out * 2 * rowCost
+		out /= 3
+	}
+	if needSort {
+		if b.limit >= 0 {
+			out = min(out, float64(b.limit))
+		}
+		p.cost += out * sortCost
+	}
+	return p
+}

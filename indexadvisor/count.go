@@ -1,0 +1,270 @@
+package indexadvisor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// A Counter counts rows. MySQL counts on a server, Rows in memory.
+type Counter interface {
+	// Count tells, in one pass, how many rows of a table meet which of the
+	// predicates. It counts all rows, or a sample of them.
+	Count(ctx context.Context, r CountRequest) (*Counts, error)
+	// Distinct estimates how many different values the given columns have
+	// together, prefix lengths respected. NULL is one value.
+	Distinct(ctx context.Context, t *Table, parts []Part) (Distinct, error)
+}
+
+// MaxPredicates is how many predicates one CountRequest may hold.
+const MaxPredicates = 60
+
+// CountRequest asks for counts of predicates, all of which have SQL.
+type CountRequest struct {
+	Table      *Table
+	Predicates []*Predicate
+}
+
+// Counts says how many rows meet which predicates.
+type Counts struct {
+	Rows     float64   // rows of the table; an estimate if Sampled
+	Read     int64     // rows that were read to count
+	Sampled  bool      // the clusters are a sample
+	Clusters []Cluster // disjoint groups of rows; a single one if all were counted
+	Note     string    // what to know about the sample; "" if nothing
+}
+
+// Cluster is a group of rows that were counted together, such as a range of
+// the primary key.
+type Cluster []Cell
+
+// Cell counts the rows that meet exactly the predicates whose bits are set in
+// Met: bit i for predicate i.
+type Cell struct {
+	Met  uint64
+	Rows int64
+}
+
+// Distinct is a number of different values.
+type Distinct struct {
+	Values  float64
+	Read    int64 // rows that were read
+	Sampled bool
+}
+
+// Estimate is a number of rows and its 95 % confidence interval.
+type Estimate struct {
+	Rows, Low, High float64
+}
+
+// sampled is the number of rows in the clusters.
+func (c *Counts) sampled() int64 {
+	n := int64(0)
+	for _, cl := range c.Clusters {
+		for _, cell := range cl {
+			n += cell.Rows
+		}
+	}
+	return n
+}
+
+// hits counts the rows of the clusters that meet all predicates in mask.
+func (c *Counts) hits(mask uint64) int64 {
+	n := int64(0)
+	for _, cl := range c.Clusters {
+		n += cl.hits(mask)
+	}
+	return n
+}
+
+func (cl Cluster) hits(mask uint64) int64 {
+	n := int64(0)
+	for _, cell := range cl {
+		if cell.Met&mask == mask {
+			n += cell.Rows
+		}
+	}
+	return n
+}
+
+// rows estimates how many rows of the table meet all predicates in mask. Where
+// a sample holds none it is half of what the sample can have missed.
+func (c *Counts) rows(mask uint64) float64 {
+	hits, n := float64(c.hits(mask)), float64(c.sampled())
+	switch {
+	case !c.Sampled:
+		return hits
+	case n == 0:
+		return 0
+	case hits == 0:
+		hits = 0.5
+	}
+	return hits / n * c.Rows
+}
+
+// estimate is rows with a confidence interval. Rows of one cluster resemble
+// each other, so that the variance is taken between clusters (ratio estimator
+// of cluster sampling; Cochran, Sampling Techniques, 1977, §9A), and Wilson's
+// interval for independent rows is the least that is believed. No hit among n
+// rows leaves up to 3/n of the table (the rule of three).
+func (c *Counts) estimate(mask uint64) Estimate {
+	r := c.rows(mask)
+	if !c.Sampled {
+		return Estimate{r, r, r}
+	}
+	n := float64(c.sampled())
+	if n == 0 {
+		return Estimate{0, 0, c.Rows}
+	}
+	hits := float64(c.hits(mask))
+	if hits == 0 {
+		return Estimate{r, 0, min(1, 3/n) * c.Rows}
+	}
+	q := hits / n
+	const z = 1.96
+	center := (q + z*z/(2*n)) / (1 + z*z/n)
+	half := z * math.Sqrt(q*(1-q)/n+z*z/(4*n*n)) / (1 + z*z/n)
+	k := float64(len(c.Clusters))
+	if k > 1 {
+		mean := n / k
+		sum := 0.0
+		for _, cl := range c.Clusters {
+			size := float64(cl.hits(0))
+			d := (float64(cl.hits(mask)) - q*size) / mean
+			sum += d * d
+		}
+		se := math.Sqrt(sum / (k - 1) / k)
+		// Student's t grows over z where there are few clusters.
+		half = max(half, z*(1+2.5/k)*se)
+	}
+	return Estimate{r, max(0, center-half) * c.Rows, min(1, center+half) * c.Rows}
+}
+
+// Round is one step of choosing columns: how many of the rows that meet Where
+// meet each of the other conditions.
+//
+// The method is Baron Schwartz's, "A rule of thumb for choosing column order
+// in indexes" (2009): wrap each condition in SUM(), move the one that matches
+// the fewest rows into the WHERE clause, and count the others again inside
+// that subset. A condition that filters nothing more is left out.
+type Round struct {
+	Where  []string // the conditions chosen before
+	Rows   int64    // rows that meet them
+	Counts []Count
+	Why    string // why one was chosen, or none
+}
+
+// Count is how many rows meet a condition within a round.
+type Count struct {
+	Predicate string
+	Rows      int64
+	Chosen    bool
+	Low, High int64 // 95 % confidence interval; Rows where all rows were counted
+}
+
+// Rounds prints as the counts that Schwartz's article shows.
+type Rounds []Round
+
+func (rs Rounds) String() string {
+	var b strings.Builder
+	for i, r := range rs {
+		if len(r.Where) == 0 {
+			fmt.Fprintf(&b, "Round %d: of all %d rows\n", i+1, r.Rows)
+		} else {
+			fmt.Fprintf(&b, "Round %d: of the %d rows WHERE %s\n", i+1, r.Rows, strings.Join(r.Where, " AND "))
+		}
+		for _, c := range r.Counts {
+			mark, spread := " ", ""
+			if c.Chosen {
+				mark = "*"
+			}
+			if c.Low != c.High {
+				spread = fmt.Sprintf("  (%d to %d)", c.Low, c.High)
+			}
+			fmt.Fprintf(&b, "  %s %10d  SUM(%s)%s\n", mark, c.Rows, c.Predicate, spread)
+		}
+		fmt.Fprintf(&b, "  %s\n", r.Why)
+	}
+	return b.String()
+}
+
+// filtersNoMore is the share of rows that a condition must leave to be
+// worth a column: one that keeps more filters nothing.
+const filtersNoMore = 0.8
+
+// rounds plays the rounds over counted predicates. candidates are the bits
+// that may be chosen; better breaks ties between counts that a sample cannot
+// tell apart. It returns the chosen bits in order.
+func rounds(c *Counts, preds []*Predicate, candidates []int, better func(i, j int) bool) (Rounds, []int) {
+	var rs Rounds
+	var order []int
+	left := slices.Clone(candidates)
+	where := uint64(0)
+	var texts []string
+	for len(left) > 0 {
+		here := c.estimate(where)
+		r := Round{Where: slices.Clone(texts), Rows: int64(math.Round(here.Rows))}
+		best, tie := -1, false
+		est := map[int]Estimate{}
+		for _, i := range left {
+			e := c.estimate(where | 1<<i)
+			est[i] = e
+			r.Counts = append(r.Counts, Count{Predicate: preds[i].Text, Rows: int64(math.Round(e.Rows)), Low: int64(e.Low), High: int64(math.Ceil(e.High))})
+			switch {
+			case best < 0:
+				best = i
+			case c.Sampled && e.Low <= est[best].High && est[best].Low <= e.High:
+				tie = true
+				if better(i, best) {
+					best = i
+				}
+			case e.Rows < est[best].Rows, e.Rows == est[best].Rows && better(i, best):
+				best = i
+			}
+		}
+		e := est[best]
+		n := len(r.Counts)
+		chosen := slices.Index(left, best)
+		stop := true
+		switch {
+		case here.Rows == 0:
+			r.Why = "No row is left: nothing can filter more."
+		case here.Rows <= 1:
+			r.Why = "A single row is left: nothing needs to filter more."
+		case e.Rows > filtersNoMore*here.Rows:
+			r.Why = fmt.Sprintf("The best of them keeps %d of %d rows: no condition filters more, so none becomes a column.", r.Counts[chosen].Rows, r.Rows)
+		default:
+			stop = false
+			r.Counts[chosen].Chosen = true
+			r.Why = fmt.Sprintf("%s matches the fewest rows and is next.", preds[best].Text)
+			if n == 1 {
+				r.Why = fmt.Sprintf("%s still filters and is next.", preds[best].Text)
+			} else if tie {
+				r.Why = fmt.Sprintf("%s is next; the sample does not tell it apart from others with certainty.", preds[best].Text)
+			}
+			order = append(order, best)
+			texts = append(texts, preds[best].Text)
+			where |= 1 << best
+			left = slices.Delete(slices.Clone(left), chosen, chosen+1)
+		}
+		rs = append(rs, r)
+		if stop {
+			break
+		}
+	}
+	return rs, order
+}
+
+// maskOf sets the bits of a list.
+func maskOf(list []int) uint64 {
+	m := uint64(0)
+	for _, i := range list {
+		m |= 1 << i
+	}
+	return m
+}
+
+func bitCount(m uint64) int { return bits.OnesCount64(m) }

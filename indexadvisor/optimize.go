@@ -1,0 +1,459 @@
+package indexadvisor
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// item is a query of the workload, with the blocks of one or several of its
+// real texts.
+type item struct {
+	query    Query
+	weight   float64
+	variants []*analysis
+	// candidates that serve this item well.
+	candidates []candidate
+	cache      map[string]float64
+}
+
+// workload chooses indexes for items.
+type workload struct {
+	server  Server
+	options Options
+	items   []*item
+	added   []candidate
+}
+
+// indexSet returns the usable indexes of a table: its own and the added ones.
+func indexSet(added []candidate) func(*Table) []*Index {
+	memo := map[*Table][]*Index{}
+	return func(t *Table) []*Index {
+		if l, ok := memo[t]; ok {
+			return l
+		}
+		var list []*Index
+		for i := range t.Indexes {
+			list = append(list, &t.Indexes[i])
+		}
+		for _, c := range added {
+			if c.table == t {
+				list = append(list, c.index())
+			}
+		}
+		memo[t] = list
+		return list
+	}
+}
+
+// cost is the mean over the item's texts of reading all blocks.
+func (it *item) cost(server Server, added []candidate) float64 {
+	key := ""
+	for _, c := range it.relevant(added) {
+		key += c.key() + "\x01"
+	}
+	if c, ok := it.cache[key]; ok {
+		return c
+	}
+	sum := 0.0
+	for _, a := range it.variants {
+		c, _ := a.cost(server, indexSet(added))
+		sum += c
+	}
+	sum /= float64(max(1, len(it.variants)))
+	if it.cache == nil {
+		it.cache = map[string]float64{}
+	}
+	it.cache[key] = sum
+	return sum
+}
+
+// relevant keeps the candidates on tables of the item, in a fixed order.
+func (it *item) relevant(added []candidate) []candidate {
+	var out []candidate
+	for _, c := range added {
+		if it.reads(c.table) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return cmp.Compare(a.key(), b.key()) })
+	return out
+}
+
+func (it *item) reads(t *Table) bool {
+	for _, a := range it.variants {
+		for _, b := range a.blocks {
+			for _, x := range b.accesses {
+				if x.table == t {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// cost adds up the blocks of a statement: a block that depends on another is
+// read once for each of its rows.
+func (a *analysis) cost(server Server, indexes func(*Table) []*Index) (cost, read float64) {
+	out := map[*block]float64{}
+	for _, b := range a.blocks {
+		p := b.best(server, indexes)
+		out[b] = p.out
+		times := 1.0
+		if b.outer != nil {
+			times = max(1, out[b.outer])
+		}
+		cost += times * p.cost
+		read += times * p.read
+	}
+	return cost, read
+}
+
+// writeCost is what maintaining the added indexes costs an execution of the
+// item: an entry made or removed is a descent and a change.
+func (it *item) writeCost(server Server, added []candidate) float64 {
+	sum := 0.0
+	for _, a := range it.variants {
+		for _, w := range a.writes {
+			rows := max(1, w.rows)
+			if w.block != nil {
+				rows = max(1, w.block.best(server, indexSet(added)).out)
+			}
+			for _, c := range added {
+				if c.table == w.table {
+					sum += rows * w.entries(c.parts) * writeTouches
+				}
+			}
+		}
+	}
+	return sum / float64(max(1, len(it.variants)))
+}
+
+// writeTouches is the cost of one index entry made or removed.
+const writeTouches = 4
+
+// entries is how many entries of an index a written row makes or removes.
+func (w *write) entries(parts []Part) float64 {
+	n := 0.0
+	if w.insert {
+		n++
+	}
+	if w.delete {
+		n++
+	}
+	for _, p := range parts {
+		if slices.ContainsFunc(w.columns, Part{Name: p.Name}.named) {
+			return n + 2
+		}
+	}
+	return n
+}
+
+func (p Part) named(s string) bool { return p.sameColumn(Part{Name: s}) }
+
+// total is the workload's cost with some indexes added.
+func (w *workload) total(added []candidate) float64 {
+	sum := 0.0
+	for _, it := range w.items {
+		sum += it.weight * (it.cost(w.server, added) + it.writeCost(w.server, added))
+	}
+	return sum
+}
+
+// slack is how much more a query may cost if that spares a column: a column
+// that gains less is not worth its place.
+const slack = 1.07
+
+// gather finds the candidates that serve one item well.
+func (w *workload) gather(ctx context.Context, it *item, all []candidate) error {
+	type scored struct {
+		c    candidate
+		cost float64
+	}
+	var base []candidate
+	for range 3 {
+		now := it.cost(w.server, base)
+		var list []scored
+		for _, c := range all {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if cost := it.cost(w.server, append(slices.Clone(base), c)); cost < now*0.97 {
+				list = append(list, scored{c, cost})
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+		slices.SortStableFunc(list, func(a, b scored) int {
+			return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(len(a.c.parts), len(b.c.parts)))
+		})
+		best := w.prune(it, base, list[0].c, list[0].cost)
+		keep := []candidate{best}
+		// Others that cost little more may serve other queries as well.
+		for _, s := range list {
+			if len(keep) >= 12 {
+				break
+			}
+			keep = append(keep, s.c)
+		}
+		wider := 0
+		for _, s := range list {
+			if s.c.extends() && wider < 4 {
+				wider++
+				keep = append(keep, s.c)
+			}
+		}
+		// Narrow ones are cheap, even where they gain less.
+		slices.SortStableFunc(list, func(a, b scored) int {
+			return cmp.Or(cmp.Compare(len(a.c.parts), len(b.c.parts)), cmp.Compare(a.cost, b.cost))
+		})
+		for i := 0; i < len(list) && i < 6; i++ {
+			keep = append(keep, list[i].c)
+		}
+		for _, c := range keep {
+			if !slices.ContainsFunc(it.candidates, func(d candidate) bool { return d.key() == c.key() }) {
+				it.candidates = append(it.candidates, c)
+			}
+		}
+		base = append(base, best)
+	}
+	it.cache = nil
+	return nil
+}
+
+// prune takes columns off a candidate as long as the item costs about the
+// same.
+func (w *workload) prune(it *item, base []candidate, c candidate, best float64) candidate {
+	for {
+		cheapest, at := math.Inf(1), -1
+		for i := range c.parts {
+			if d := c.without(i); len(d.parts) > 0 {
+				if cost := it.cost(w.server, append(slices.Clone(base), d)); cost <= best*slack && cost < cheapest {
+					cheapest, at = cost, i
+				}
+			}
+		}
+		if at < 0 {
+			return c
+		}
+		c = c.without(at)
+	}
+}
+
+func (c candidate) without(i int) candidate {
+	parts := slices.Delete(slices.Clone(c.parts), i, i+1)
+	set := c.set
+	if i < set {
+		set--
+	}
+	parts = c.table.trim(parts)
+	return candidate{c.table, parts, min(set, len(parts))}
+}
+
+// merged makes candidates that serve two queries at once: one index begins
+// with the other's columns.
+func merged(a, b candidate, columns int) []candidate {
+	if a.table != b.table {
+		return nil
+	}
+	var out []candidate
+	add := func(parts []Part, set int) {
+		if len(parts) <= columns {
+			out = append(out, candidate{a.table, parts, set})
+		}
+	}
+	for _, pair := range [][2]candidate{{a, b}, {b, a}} {
+		x, y := pair[0], pair[1]
+		// Equality columns stand in any order: those that both have first.
+		var both, rest []Part
+		for _, p := range y.parts[:y.set] {
+			if slices.ContainsFunc(x.parts[:x.set], p.equal) {
+				both = append(both, p)
+			} else {
+				rest = append(rest, p)
+			}
+		}
+		if len(both) > 0 && len(both) == x.set {
+			if len(x.parts) == x.set {
+				add(slices.Concat(both, rest, y.parts[y.set:]), x.set)
+			}
+		}
+		parts := slices.Clone(x.parts)
+		for _, p := range y.parts {
+			if !slices.ContainsFunc(parts, p.sameColumn) {
+				parts = append(parts, p)
+			}
+		}
+		add(parts, x.set)
+	}
+	return out
+}
+
+// choose picks a small set of indexes: each step adds the index, or puts a
+// wider one in the place of one already chosen, that gains most per byte (the
+// Extend heuristic of Schlosser, Kossmann and Boissier, ICDE 2019), then
+// swaps and prunes. When the context ends, what is there so far is returned
+// with done false.
+func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candidate, done bool) {
+	now := w.total(nil)
+	size := func(set []candidate) float64 {
+		sum := 0.0
+		for _, c := range set {
+			sum += float64(c.table.indexBytes(c.parts, float64(max(1, c.table.Rows)), w.server.pageSize()))
+		}
+		return sum
+	}
+	allowed := func(set []candidate) bool {
+		perTable := map[*Table]int{}
+		for _, c := range set {
+			if perTable[c.table]++; perTable[c.table] > w.options.MaxIndexes {
+				return false
+			}
+		}
+		return (w.options.MaxTotal == 0 || len(set) <= w.options.MaxTotal) && (w.options.MaxBytes == 0 || size(set) <= float64(w.options.MaxBytes))
+	}
+	moves := func() [][]candidate {
+		var list [][]candidate
+		for _, c := range pool {
+			if slices.ContainsFunc(chosen, func(d candidate) bool { return d.key() == c.key() }) {
+				continue
+			}
+			list = append(list, append(slices.Clone(chosen), c))
+			for i, d := range chosen {
+				if d.table == c.table {
+					s := slices.Clone(chosen)
+					s[i] = c
+					list = append(list, s)
+				}
+			}
+		}
+		return list
+	}
+	const least = 0.003 // a gain below 0.3 % is none
+	for range 64 {
+		var best []candidate
+		bestScore, bestTotal := 0.0, now
+		used := size(chosen)
+		for _, set := range moves() {
+			if ctx.Err() != nil {
+				return chosen, false
+			}
+			if !allowed(set) {
+				continue
+			}
+			total := w.total(set)
+			gain := now - total
+			if gain <= least*now {
+				continue
+			}
+			score := gain
+			if w.options.MaxBytes > 0 {
+				score = gain / max(1, size(set)-used)
+			}
+			if score > bestScore*(1+1e-9) {
+				best, bestScore, bestTotal = set, score, total
+			}
+		}
+		if best == nil {
+			break
+		}
+		chosen, now = best, bestTotal
+	}
+	return w.preferExtending(w.slim(chosen), pool), true
+}
+
+// preferExtending puts a candidate that widens an existing index in the place
+// of a new one, where that costs hardly more: one index less to maintain.
+func (w *workload) preferExtending(chosen, pool []candidate) []candidate {
+	for i := range chosen {
+		if chosen[i].extends() {
+			continue
+		}
+		most := w.total(chosen) * slack
+		for _, it := range w.items {
+			if it.reads(chosen[i].table) {
+				most += it.weight * aFewRows
+			}
+		}
+		best := -1
+		for j, c := range pool {
+			if c.table != chosen[i].table || !c.extends() {
+				continue
+			}
+			set := slices.Clone(chosen)
+			set[i] = c
+			if w.total(set) <= most && (best < 0 || len(c.parts) < len(pool[best].parts)) {
+				best = j
+			}
+		}
+		if best >= 0 {
+			chosen = slices.Clone(chosen)
+			chosen[i] = pool[best]
+		}
+	}
+	return chosen
+}
+
+// aFewRows is the cost of reading a row or two.
+const aFewRows = 5
+
+// extends says whether the candidate begins with all of an existing index.
+func (c candidate) extends() bool {
+	return slices.ContainsFunc(c.table.Indexes, func(ix Index) bool {
+		return !ix.Unique && ix.usable() && len(ix.Parts) <= len(c.parts) && slices.EqualFunc(ix.Parts, c.parts[:len(ix.Parts)], Part.equal)
+	})
+}
+
+// slim drops indexes and columns that gain next to nothing within the chosen
+// set.
+func (w *workload) slim(chosen []candidate) []candidate {
+	now := w.total(chosen)
+	most := map[*item]float64{}
+	for _, it := range w.items {
+		most[it] = slack * it.cost(w.server, chosen)
+	}
+	for again := true; again; {
+		again = false
+		for i := range chosen {
+			rest := slices.Delete(slices.Clone(chosen), i, i+1)
+			if t := w.total(rest); t <= now*1.003 {
+				chosen, now, again = rest, t, true
+				break
+			}
+			if j := w.droppable(chosen, i, most); j >= 0 {
+				chosen = slices.Clone(chosen)
+				chosen[i] = chosen[i].without(j)
+				now, again = w.total(chosen), true
+				break
+			}
+		}
+	}
+	return chosen
+}
+
+// droppable finds a column of chosen[i] without which no query costs more
+// than it may, -1 if there is none.
+func (w *workload) droppable(chosen []candidate, i int, most map[*item]float64) int {
+	for j := len(chosen[i].parts) - 1; j >= 0; j-- {
+		d := chosen[i].without(j)
+		if len(d.parts) == 0 {
+			continue
+		}
+		set := slices.Clone(chosen)
+		set[i] = d
+		ok := true
+		for _, it := range w.items {
+			if it.cost(w.server, set) > most[it] {
+				ok = false
+				break
+			}
+		}
+		if ok {
+			return j
+		}
+	}
+	return -1
+}

@@ -1,0 +1,417 @@
+package indexadvisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// suggest words the choice of one index.
+func (r *run) suggest(w *workload, chosen []candidate, c candidate) Suggestion {
+	t := c.table
+	rest := slices.DeleteFunc(slices.Clone(chosen), func(d candidate) bool { return d.key() == c.key() })
+	s := Suggestion{
+		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: c.parts,
+		Name:  indexName(t, c.parts),
+		Bytes: t.indexBytes(c.parts, max(1, r.rowsOf(t)), r.server.pageSize()),
+	}
+	var before, after, gain, all float64
+	var lead *access // the access whose rounds are shown
+	var leadBlock *block
+	leadGain := 0.0
+	for _, it := range w.items {
+		with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
+		all += it.weight * it.cost(w.server, nil)
+		if cost := it.writeCost(w.server, []candidate{c}); cost > 0 {
+			s.Pays = append(s.Pays, it.query.name())
+		}
+		if with >= without*0.97 {
+			continue
+		}
+		gain += it.weight * (without - with)
+		b, a := it.read(w.server, nil), it.read(w.server, chosen)
+		before, after = before+b, after+a
+		s.Serves = append(s.Serves, Served{it.query.name(), round(b), round(a)})
+		if x, b := it.user(w.server, chosen, c); x != nil && it.weight*(without-with) > leadGain {
+			lead, leadBlock, leadGain = x, b, it.weight*(without-with)
+		}
+	}
+	s.RowsBefore, s.RowsAfter = round(before), round(after)
+	if all > 0 {
+		s.Gain = min(1, gain/all)
+	}
+	var replaced []*Index
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		if _, ok := covers(t, ix, &Index{Name: s.Name, Parts: c.parts, Kind: "BTREE"}); ok && !r.hinted(w, t, ix.Name) {
+			if s.Kind == Add && len(ix.Parts) < len(c.parts) {
+				s.Kind = Extend
+				replaced = append(replaced, ix)
+			} else {
+				s.Redundant = append(s.Redundant, ix.Name)
+			}
+		}
+	}
+	s.DDL, s.Undo, s.Trial = r.ddl(t, s.Name, c.parts, replaced)
+	s.Reason = r.reason(lead, leadBlock, c, replaced)
+	if lead != nil {
+		s.Rounds = lead.rounds
+		s.Confidence = confidence(lead)
+	}
+	return s
+}
+
+// read is the number of rows that one execution reads.
+func (it *item) read(server Server, added []candidate) float64 {
+	sum := 0.0
+	for _, a := range it.variants {
+		_, n := a.cost(server, indexSet(added))
+		sum += n
+	}
+	return sum / float64(max(1, len(it.variants)))
+}
+
+// user finds the access that reads by the candidate.
+func (it *item) user(server Server, chosen []candidate, c candidate) (*access, *block) {
+	for _, a := range it.variants {
+		for _, b := range a.blocks {
+			p := b.best(server, indexSet(chosen))
+			for _, s := range p.steps {
+				if s.index != nil && s.index.Name == "" && s.access.table == c.table && partsKey(s.index.Parts) == partsKey(c.parts) {
+					return s.access, b
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// hinted says whether a query of the workload names the index in a hint.
+func (r *run) hinted(w *workload, t *Table, name string) bool {
+	for _, it := range w.items {
+		if it.names(t, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (it *item) names(t *Table, name string) bool {
+	for _, a := range it.variants {
+		for _, b := range a.blocks {
+			for _, x := range b.accesses {
+				if x.table == t && slices.ContainsFunc(x.hints, func(h string) bool { return strings.EqualFold(h, name) }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func confidence(x *access) string {
+	c := x.counts
+	if !c.Sampled {
+		return fmt.Sprintf("high: all %d rows were counted", round(c.Rows))
+	}
+	level := "medium"
+	for _, r := range x.rounds {
+		if strings.Contains(r.Why, "does not tell it apart") {
+			level = "low"
+		}
+	}
+	return fmt.Sprintf("%s: %d of about %d rows were counted, in %d ranges of the primary key", level, c.sampled(), round(c.Rows), len(c.Clusters))
+}
+
+// reason says in words why the index has its columns.
+func (r *run) reason(x *access, b *block, c candidate, replaced []*Index) string {
+	if x == nil {
+		return "it is cheaper than what is there."
+	}
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, p := range x.preds {
+		if p.Try != "" && len(p.Keys) == 1 && p.Keys[0].Expr != "" && slices.ContainsFunc(c.parts, p.Keys[0].sameColumn) {
+			say("Better than an index on the expression: write %s instead of %s, and index the column.", p.Try, p.Text)
+		}
+	}
+	n := round(x.rows())
+	placed := uint64(0)
+	order := false
+	for k, part := range c.parts {
+		role := ""
+		for i, p := range x.preds {
+			if !slices.ContainsFunc(p.Keys, part.sameColumn) || p.Class == Filter {
+				continue
+			}
+			was := x.match(placed)
+			placed |= 1 << i
+			now := x.match(placed)
+			switch p.Class {
+			case Equality:
+				role = fmt.Sprintf("is fixed by %s (leaves %d of %d rows)", p.Text, round(now), round(was))
+			case List:
+				role = fmt.Sprintf("is looked up for each value of %s (leaves %d of %d rows)", p.Text, round(now), round(was))
+			case Join:
+				role = "is looked up with a value of another table"
+			default:
+				role = fmt.Sprintf("is the range %s (leaves %d of %d rows)", p.Text, round(now), round(was))
+				if k > 0 && x.rangeBefore(c.parts[:k]) {
+					role = fmt.Sprintf("is checked on the index entry, before the row is fetched: %s (leaves %d of %d rows)", p.Text, round(now), round(was))
+				}
+			}
+		}
+		if role == "" {
+			switch {
+			case slices.ContainsFunc(b.edges, func(e edge) bool {
+				return e.a == x && strings.EqualFold(e.ac.Name, part.Name) || e.b == x && strings.EqualFold(e.bc.Name, part.Name)
+			}):
+				role = "is looked up with a value of the joined table"
+			case slices.ContainsFunc(b.group, func(o orderItem) bool { return o.access == x && strings.EqualFold(o.column.Name, part.Name) }):
+				role = "gives the groups one after the other, without a temporary table"
+			case slices.ContainsFunc(b.order, func(o orderItem) bool { return o.access == x && strings.EqualFold(o.column.Name, part.Name) }):
+				role, order = "gives the order, so that nothing is sorted", true
+			case slices.ContainsFunc(x.preds, func(p *Predicate) bool {
+				return len(p.columns) == 1 && strings.EqualFold(p.columns[0], part.Name)
+			}):
+				role = "is checked on the index entry, before the row is fetched"
+			default:
+				role = "is read, so that the row itself need not be fetched"
+			}
+		}
+		say("%s %s.", part, role)
+	}
+	var left []string
+	for i, p := range x.preds {
+		if p.Class == Filter || placed>>i&1 == 1 || len(p.Keys) == 0 {
+			continue
+		}
+		was, now := x.match(placed), x.match(placed|1<<i)
+		left = append(left, fmt.Sprintf("%s leaves %d of %d rows", p.Text, round(now), round(was)))
+	}
+	if len(left) > 0 {
+		say("Left out, as what they filter is not worth a column: %s.", strings.Join(left, "; "))
+	}
+	if len(b.order) > 0 && !order && b.order[0].access == x {
+		say("%s", x.orderRejected(r.server, b, c))
+	}
+	if rows := round(x.match(uint64(1)<<len(x.preds) - 1)); rows == 0 && n > 0 && !x.counts.Sampled {
+		say("No row meets all conditions today, so that a LIMIT cannot end the reading early.")
+	}
+	for _, ix := range replaced {
+		say("It begins with the columns of %s and takes its place.", ix.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func (x *access) rangeBefore(parts []Part) bool {
+	for _, p := range parts {
+		for _, q := range x.preds {
+			if (q.Class == Range || q.Class == Prefix) && slices.ContainsFunc(q.Keys, p.sameColumn) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// orderRejected tells what the index that gives the order would have cost.
+func (x *access) orderRejected(server Server, b *block, c candidate) string {
+	var parts []Part
+	for _, p := range c.parts {
+		if slices.ContainsFunc(x.preds, func(q *Predicate) bool { return q.Class == Equality && slices.ContainsFunc(q.Keys, p.sameColumn) }) {
+			parts = append(parts, p)
+		}
+	}
+	for _, o := range b.order {
+		if o.access == x && !x.constant(o.column) {
+			parts = append(parts, Part{Name: o.column.Name, Desc: o.desc})
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	mine := b.read(server, x, c.index(), 0)
+	other := b.read(server, x, &Index{Parts: parts, Kind: "BTREE"}, 0)
+	rows := other.entries
+	if b.limit >= 0 && other.ordered && other.out > float64(b.limit) {
+		rows *= float64(b.limit) / other.out
+	}
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.String()
+	}
+	return fmt.Sprintf("The ORDER BY was considered: (%s) would spare the sorting, but reads about %d rows where this reads %d.",
+		strings.Join(names, ", "), round(rows), round(mine.entries))
+}
+
+// indexName makes a name that the table does not have.
+func indexName(t *Table, parts []Part) string {
+	var words []string
+	for _, p := range parts {
+		switch {
+		case p.Expr != "":
+			words = append(words, "expr")
+		default:
+			words = append(words, strings.Map(func(r rune) rune {
+				if r == '`' || r < ' ' {
+					return '_'
+				}
+				return r
+			}, p.Name))
+		}
+	}
+	base := "ix_" + strings.Join(words, "_")
+	for utf8.RuneCountInString(base) > 60 {
+		_, size := utf8.DecodeLastRuneInString(base)
+		base = base[:len(base)-size]
+	}
+	base = strings.TrimRight(base, " ")
+	name := base
+	for n := 2; slices.ContainsFunc(t.Indexes, func(ix Index) bool { return strings.EqualFold(ix.Name, name) }); n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	return name
+}
+
+// definition writes the parts of a key.
+func definition(parts []Part) string {
+	out := make([]string, len(parts))
+	for i, p := range parts {
+		if p.Expr != "" {
+			out[i] = "(" + p.Expr + ")"
+		} else {
+			out[i] = quote(p.Name)
+		}
+		if p.Length > 0 {
+			out[i] += fmt.Sprintf("(%d)", p.Length)
+		}
+		if p.Desc {
+			out[i] += " DESC"
+		}
+	}
+	return "(" + strings.Join(out, ", ") + ")"
+}
+
+// ddl writes the statements that make an index, and undo it.
+func (r *run) ddl(t *Table, name string, parts []Part, replaced []*Index) (do, undo, trial string) {
+	table := "ALTER TABLE " + quoteTable(t.Schema, t.Name)
+	add := " ADD INDEX " + quote(name) + " " + definition(parts)
+	online := ""
+	if t.clustered() && !slices.ContainsFunc(parts, func(p Part) bool { return p.Expr != "" }) {
+		online = ", ALGORITHM=INPLACE, LOCK=NONE"
+	}
+	do, undo = table+add, table+" DROP INDEX "+quote(name)
+	for _, ix := range replaced {
+		do += ", DROP INDEX " + quote(ix.Name)
+		undo += ", ADD " + ix.definition()
+	}
+	if h := r.server.hidden(); h != "" {
+		trial = table + add + " " + h + online
+	}
+	return do + online, undo, trial
+}
+
+// definition writes an existing index as it would be added again.
+func (ix *Index) definition() string {
+	s := "INDEX "
+	switch {
+	case ix.Unique:
+		s = "UNIQUE INDEX "
+	case ix.Kind == "FULLTEXT" || ix.Kind == "SPATIAL":
+		s = ix.Kind + " INDEX "
+	}
+	s += quote(ix.Name) + " " + definition(ix.Parts)
+	if ix.Kind == "HASH" {
+		s += " USING HASH"
+	}
+	return s
+}
+
+// explain says for each query why nothing, or nothing more, is suggested.
+func (r *run) explain(w *workload, chosen []candidate) {
+	for _, it := range w.items {
+		who := ""
+		if len(w.items) > 1 {
+			who = it.query.name() + ": "
+		}
+		seen := map[string]bool{}
+		for _, a := range it.variants {
+			for _, b := range a.blocks {
+				p := b.best(w.server, indexSet(chosen))
+				for _, s := range p.steps {
+					if s.access.table == nil || s.index != nil && s.index.Name == "" {
+						continue // it uses a new index
+					}
+					if text := r.verdict(b, s); !seen[text] {
+						seen[text] = true
+						r.note("%s%s", who, text)
+					}
+				}
+				for _, x := range b.accesses {
+					if x.table == nil {
+						continue
+					}
+					for _, q := range x.preds {
+						if q.Try != "" {
+							r.note("%s%s cannot use an index on the column: %s; write: %s", who, q.Text, q.Why, q.Try)
+						} else if q.Class == Filter && len(q.columns) > 0 && q.Why != "" && q.Why != "an equality fixes the column already" {
+							r.note("%s%s is checked row by row: %s", who, q.Text, q.Why)
+						}
+					}
+				}
+			}
+		}
+		it.spread(r, w.server, who, chosen)
+	}
+}
+
+// verdict says why a table gets no new index.
+func (r *run) verdict(b *block, s step) string {
+	x := s.access
+	t := x.table
+	name := t.Schema + "." + t.Name
+	if x.alias != t.Name {
+		name += " (" + x.alias + ")"
+	}
+	n := x.rows()
+	sargable := slices.ContainsFunc(x.preds, func(p *Predicate) bool { return p.Class != Filter })
+	joined := slices.ContainsFunc(b.edges, func(e edge) bool { return e.a == x || e.b == x })
+	switch {
+	case x.counts == nil:
+		return fmt.Sprintf("%s: nothing is suggested, as its rows could not be counted", name)
+	case n == 0:
+		return fmt.Sprintf("%s: nothing is suggested, as the table is empty", name)
+	case s.index != nil && s.index.Unique && t.identifies(s.index) && s.entries <= 1.5:
+		return fmt.Sprintf("%s: nothing is needed, as %s fixes the row", name, s.index.Name)
+	case s.index != nil && n < smallTable:
+		return fmt.Sprintf("%s: nothing is needed, as %s serves it already and the table has %d rows", name, s.index.Name, round(n))
+	case n < smallTable:
+		return fmt.Sprintf("%s: nothing is suggested, as the table is small: %d rows are read as fast as an index", name, round(n))
+	case s.index != nil:
+		return fmt.Sprintf("%s: nothing is needed, as %s serves it already: it reads about %d of %d rows", name, s.index.Name, round(s.entries), round(n))
+	case !sargable && !joined && len(b.order) == 0 && b.group == nil:
+		return fmt.Sprintf("%s: no condition is there that an index could serve", name)
+	}
+	all := uint64(1)<<len(x.preds) - 1
+	return fmt.Sprintf("%s: nothing is suggested, as no index gains enough: %d of %d rows meet the conditions", name, round(x.match(all)), round(n))
+}
+
+// spread says where the texts of a class need different numbers of rows.
+func (it *item) spread(r *run, server Server, who string, chosen []candidate) {
+	if len(it.variants) < 2 {
+		return
+	}
+	var lowest, highest float64
+	for i, a := range it.variants {
+		_, n := a.cost(server, indexSet(chosen))
+		if i == 0 || n < lowest {
+			lowest = n
+		}
+		highest = max(highest, n)
+	}
+	if highest > 10*max(1, lowest) {
+		r.note("%sthe values matter: with the indexes suggested, %d texts of the class read from %d to %d rows", who, len(it.variants), round(lowest), round(highest))
+	}
+}
