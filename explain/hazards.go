@@ -1,0 +1,306 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/quern-dev/quern/internal/lexer"
+	"github.com/quern-dev/quern/internal/sqlparse"
+)
+
+// HazardCode names a kind of hazard.
+type HazardCode string
+
+// The hazards. What plain EXPLAIN runs was tried on MySQL 9.7 and MariaDB 10.11;
+// see the package documentation.
+const (
+	// StoredFunction is a call of a function that is not known to be the server's
+	// own: EXPLAIN may run it, and it may write.
+	StoredFunction HazardCode = "stored-function"
+	// SideEffect is a call of a built-in function that waits, locks, reads files
+	// or changes the session.
+	SideEffect HazardCode = "side-effect"
+	// UserVariable is an assignment with :=, which EXPLAIN makes on constant tables.
+	UserVariable HazardCode = "user-variable"
+	// Sequence is a sequence that EXPLAIN would advance.
+	Sequence HazardCode = "sequence"
+	// ExecutedBlock is a derived table, a common table expression or a view that
+	// MySQL may run while it plans, since it is expected to give one row.
+	ExecutedBlock HazardCode = "executed-block"
+	// ExecutedSubquery is a subquery whose value MySQL may want while it plans.
+	ExecutedSubquery HazardCode = "executed-subquery"
+	// LockingRead is a locking clause. It is taken away.
+	LockingRead HazardCode = "locking-read"
+	// WritesResult is INTO. It is taken away.
+	WritesResult HazardCode = "writes-result"
+	// LiftedLimit is a hint that overrides the session's limits. It is taken away.
+	LiftedLimit HazardCode = "lifted-limit"
+	// UnreadableView is a view whose definition the account may not read.
+	UnreadableView HazardCode = "unreadable-view"
+	// RemoteTable is a table whose engine may ask another server.
+	RemoteTable HazardCode = "remote-table"
+	// TemporaryTable is a table that only the statement's own session has.
+	TemporaryTable HazardCode = "temporary-table"
+)
+
+// Hazard is something that EXPLAIN might run, wait for or change.
+type Hazard struct {
+	Code HazardCode `json:"code"`
+	Text string     `json:"text"` // a sentence
+	// Removed says that the rewritten SELECT no longer has it.
+	Removed bool `json:"removed,omitempty"`
+
+	block string // of ExecutedBlock and ExecutedSubquery: the query, to be explained by itself
+}
+
+// HazardError says that a statement was not explained, because the server might
+// run parts of it.
+type HazardError struct {
+	Hazards []Hazard // at least one; none is Removed
+}
+
+func (e *HazardError) Error() string {
+	texts := make([]string, len(e.Hazards))
+	for i, h := range e.Hazards {
+		texts[i] = h.Text
+	}
+	return "explain: refused, for EXPLAIN might run parts of the statement: " + strings.Join(texts, "; ")
+}
+
+// hazards lists what EXPLAIN of the statement might run. It reads tokens, not
+// the syntax tree, so that syntax which the parser does not know cannot hide a
+// call; the tree, where there is one, is searched too.
+func hazards(s *statement, parsed ast.StmtNode, sv Server) []Hazard {
+	h := &hazardFinder{statement: s, server: sv}
+	for i := range s.toks {
+		h.call(i)
+		switch {
+		case s.op(i, ":="):
+			h.add(UserVariable, "it assigns a user variable, which EXPLAIN can do too")
+		case s.is(i, "NEXT") && s.is(i+1, "VALUE") && s.is(i+2, "FOR"):
+			h.add(Sequence, "it advances a sequence, which EXPLAIN can do too")
+		case s.op(i, "(") && s.is(i+1, "SELECT", "WITH"):
+			h.block(i)
+		}
+	}
+	if parsed != nil {
+		sqlparse.Walk(parsed, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncCallExpr); ok && f.Schema.L != "" {
+				h.add(StoredFunction, fmt.Sprintf("the function %s.%s is called with its schema, as stored functions are", f.Schema.L, f.FnName.L))
+			}
+			return true
+		})
+	}
+	return h.found
+}
+
+type hazardFinder struct {
+	*statement
+	server Server
+	found  []Hazard
+}
+
+func (h *hazardFinder) add(code HazardCode, text string) {
+	for _, f := range h.found {
+		if f.Code == code && f.Text == text {
+			return
+		}
+	}
+	h.found = append(h.found, Hazard{Code: code, Text: text})
+}
+
+// call judges the name before a parenthesis.
+func (h *hazardFinder) call(i int) {
+	if !h.name(i) || !h.op(i+1, "(") {
+		return
+	}
+	name := strings.ToLower(bare(h.raw(i)))
+	quoted := h.kind(i, lexer.QuotedIdent)
+	closed := h.toks[i+1].match
+	switch {
+	case h.op(i-1, "."):
+		h.add(StoredFunction, fmt.Sprintf("the function %s is called with its schema, as stored functions are", strings.ToLower(bare(h.raw(i-2))+"."+name)))
+	case h.is(closed+1, "AS") && h.op(closed+2, "("):
+		// WITH name (columns) AS (
+	case h.op(i-1, ")"), h.is(i-1, "AS") && h.aliased(i-1):
+		// (SELECT …) name (columns)
+		if grammar[name] || builtinVersions[name] != (versions{}) || !quoted && effects[name] == "" {
+			return
+		}
+		h.add(StoredFunction, fmt.Sprintf("%s may be a call of a function that is not the server's own", name))
+	case quoted:
+		h.add(StoredFunction, fmt.Sprintf("the function %s is called by a quoted name, as stored functions are", name))
+	case grammar[name]:
+	case name == "any" || name == "some":
+		if !h.opensQuery(i + 1) {
+			h.add(StoredFunction, fmt.Sprintf("the function %s is not the server's own", name))
+		}
+	case name == "against" && h.op(i-1, ")"):
+	case name == "columns" && h.inside(i, "JSON_TABLE"):
+	case name == "last_insert_id" && closed == i+2:
+	case effects[name] != "":
+		code := SideEffect
+		if name == "nextval" || name == "setval" {
+			code = Sequence
+		}
+		h.add(code, fmt.Sprintf("%s() %s", name, effects[name]))
+	case typeNames[name] && (h.is(i-1, "AS", "RETURNING") || h.inside(i, "CONVERT") || h.inside(i, "COLUMNS")):
+	case spaced[name] && h.toks[i].End != h.toks[i+1].Start:
+		h.add(StoredFunction, fmt.Sprintf("%s with a space before its parenthesis calls a stored function", name))
+	case !h.server.builtin(name):
+		h.add(StoredFunction, fmt.Sprintf("the function %s is not known to be the server's own", name))
+	}
+}
+
+// aliased reports whether AS names a derived table: (SELECT …) AS name (columns).
+func (h *hazardFinder) aliased(as int) bool { return h.op(as-1, ")") }
+
+// inside reports whether token i stands directly in the parentheses of the word.
+func (h *hazardFinder) inside(i int, word string) bool {
+	for j := i - 1; j > 0; j-- {
+		if h.toks[j].depth == h.toks[i].depth-1 && h.op(j, "(") {
+			return h.is(j-1, word)
+		}
+	}
+	return false
+}
+
+// block judges the query in the parentheses at i. MySQL runs, while it plans, a
+// derived table that it expects to give one row at most, and a subquery whose
+// value it wants for a key; both with whatever they cost.
+func (h *hazardFinder) block(i int) {
+	if h.server.Product == MariaDB {
+		return // runs only what has no table or one row; the rest is set off by expensive_subquery_limit
+	}
+	end := h.toks[i].match
+	if end < 0 {
+		return
+	}
+	inner := i + 1
+	depth := h.toks[inner].depth
+	if h.find(inner, end, depth, "FROM") == end && !h.hasQuery(inner, end) {
+		return // no table: it calls harmless functions only, or they are hazards of their own
+	}
+	before := i - 1
+	for h.op(before, "(") {
+		before--
+	}
+	text := h.with(i) + h.text(inner, end)
+	switch {
+	case before < 0, h.is(before, "IN", "EXISTS", "ANY", "SOME", "UNION", "EXCEPT", "INTERSECT", "INSERT", "REPLACE"):
+	case h.is(before, "ALL", "DISTINCT") && !h.is(before-1, "SELECT"):
+	case h.is(before, "FROM", "JOIN", "STRAIGHT_JOIN", "LATERAL", "AS"), h.op(before, ",") && h.clause(i) == "FROM":
+		if h.find(inner, end, depth, "UNION") < end {
+			return // never run while planning
+		}
+		if h.aggregates(inner, end, depth) || h.find(inner, end, depth, "LIMIT", "GROUP", "HAVING") < end || h.is(inner+1, "DISTINCT") {
+			h.addBlock(ExecutedBlock, "a derived table or common table expression is expected to give few rows; MySQL runs one of a single row while it plans", text)
+		}
+	default:
+		clause := h.clause(i)
+		if clause != "WHERE" && clause != "ON" || h.correlated(inner, end) {
+			return
+		}
+		h.addBlock(ExecutedSubquery, "a subquery does not depend on the outer rows; MySQL runs one whose value it wants for a key while it plans", text)
+	}
+}
+
+func (h *hazardFinder) addBlock(code HazardCode, text, block string) {
+	h.found = append(h.found, Hazard{Code: code, Text: text, block: block})
+}
+
+// with returns the statement's WITH clause, if the block at i stands behind it,
+// so that the block can be explained by itself.
+func (h *hazardFinder) with(i int) string {
+	if !h.is(0, "WITH") {
+		return ""
+	}
+	body := h.find(0, len(h.toks), 0, "SELECT", "TABLE", "VALUES")
+	if body == len(h.toks) || i < body || h.is(i+1, "WITH") {
+		return ""
+	}
+	return h.text(0, body) + " "
+}
+
+// clause returns the clause of the nearest query in which token i stands.
+func (h *hazardFinder) clause(i int) string {
+	depth := h.toks[i].depth
+	for j := i - 1; j >= 0; j-- {
+		t := h.toks[j]
+		if t.depth > depth {
+			continue
+		}
+		if h.op(j, "(") && t.depth < depth {
+			depth = t.depth
+			continue
+		}
+		if h.is(j, "SELECT", "FROM", "WHERE", "ON", "HAVING", "GROUP", "ORDER", "SET", "VALUES", "LIMIT", "WINDOW") {
+			return t.word
+		}
+		if h.is(j, "JOIN", "STRAIGHT_JOIN") {
+			return "FROM"
+		}
+	}
+	return ""
+}
+
+func (h *hazardFinder) aggregates(from, to, depth int) bool {
+	for i := from; i < to; i++ {
+		if h.toks[i].depth < depth || !h.op(i+1, "(") {
+			continue
+		}
+		switch h.toks[i].word {
+		case "COUNT", "SUM", "MIN", "MAX", "AVG", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV",
+			"STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "VARIANCE", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "ANY_VALUE":
+			return true
+		}
+	}
+	return false
+}
+
+// correlated reports whether a column in [from, to) is qualified by a name that
+// the block does not declare. Without the schema, a bare column cannot be told.
+func (h *hazardFinder) correlated(from, to int) bool {
+	declared := make(map[string]bool)
+	for i := from; i < to; i++ {
+		if !h.name(i) || h.op(i+1, "(") || h.op(i+1, ".") {
+			continue
+		}
+		// A table's own name, or an alias: FROM t, FROM t a, FROM t AS a, (…) a.
+		declared[strings.ToLower(bare(h.raw(i)))] = true
+	}
+	for i := from; i < to; i++ {
+		if h.name(i) && h.op(i+1, ".") && !h.op(i-1, ".") && h.clause(i) != "FROM" {
+			q := i
+			if h.op(i+3, ".") {
+				q = i + 2 // schema.table.column
+			}
+			if !declared[strings.ToLower(bare(h.raw(q)))] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// removedHazards turns what was taken away into hazards that are no more.
+func removedHazards(removed []string) []Hazard {
+	var out []Hazard
+	for _, what := range removed {
+		h := Hazard{Removed: true}
+		switch {
+		case what == "INTO":
+			h.Code, h.Text = WritesResult, "INTO was taken away"
+		case strings.HasPrefix(what, "FOR "), strings.HasPrefix(what, "LOCK "):
+			h.Code, h.Text = LockingRead, what+" was taken away: EXPLAIN can wait for row locks"
+		case strings.HasPrefix(what, "hint "):
+			h.Code, h.Text = LiftedLimit, "the "+what+" was taken away: it overrides the session's limits"
+		default:
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
