@@ -113,7 +113,7 @@ func setValues(line string) (values string, stamped, ok bool) {
 	for rest := v; ; {
 		item, more, found := strings.Cut(rest, ",")
 		name, value, _ := strings.Cut(item, "=")
-		if value == "" || strings.Trim(value, "0123456789.") != "" {
+		if !isNumber(value) {
 			return "", false, false
 		}
 		switch name {
@@ -128,6 +128,16 @@ func setValues(line string) (values string, stamped, ok bool) {
 		}
 		rest = more
 	}
+}
+
+// isNumber reports whether s is digits, with or without a point.
+func isNumber(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i]-'0' > 9 && s[i] != '.' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // flat takes the statement out of the one line that the record stands on, which
@@ -212,11 +222,15 @@ func (b *body) stop(s string, i, at int, closed bool, d *decoder, final bool) (n
 func (b *body) resolve(s string, i, at int, d *decoder, final bool) (next int, more bool) {
 	lex := b.lex
 	open := !lex.Ground()
-	counted := d.received > 0
+	received := 0
+	if d.query >= 0 {
+		received = bytesReceived(s, d.query)
+	}
+	counted := received > 0
 	closed := false // what is open at s[at:] has closed
 	verdict := at
 	for p, n := at, 1; ; n++ {
-		if counted && isSent(s[i:p], d.received) {
+		if counted && isSent(s[i:p], received) {
 			verdict = p
 			break
 		}
@@ -280,7 +294,8 @@ func opensAnother(s string, at, p int) bool {
 // for which the client sent n bytes: a packet's header of four, the command, and
 // two more when the client can send query attributes.
 func isSent(text string, n int) bool {
-	k := n - len(trimStatement(text))
+	statement, _ := trimStatement(text)
+	k := n - len(statement)
 	return k == 5 || k == 7
 }
 
@@ -288,12 +303,17 @@ func isSent(text string, n int) bool {
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // trimStatement takes the line end and the server's semicolon off a statement.
-func trimStatement(text string) string {
-	t := strings.TrimRight(text, "\n\r \t")
-	if t, ok := strings.CutSuffix(t, ";"); ok {
-		return t
+// It is not closed if it has no such semicolon.
+func trimStatement(text string) (statement string, closed bool) {
+	for len(text) > 0 {
+		switch text[len(text)-1] {
+		case '\n', '\r', ' ', '\t':
+			text = text[:len(text)-1]
+			continue
+		}
+		break
 	}
-	return t
+	return strings.CutSuffix(text, ";")
 }
 
 // nextStart finds the first line behind the one at s[i:] that looks like the
@@ -390,10 +410,8 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 		if isFlat(line) {
 			return true, false
 		}
-		if closed {
-			if _, ok := parseTime(line[len(timePrefix):], time.UTC); ok {
-				return true, false
-			}
+		if closed && startsLikeTime(line[len(timePrefix):]) {
+			return true, false
 		}
 		return hasQueryTime(s, next, final)
 	case strings.HasPrefix(line, userPrefix):
@@ -415,6 +433,15 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 		return false, false
 	}
 	return hasQueryTime(s, next, final)
+}
+
+// startsLikeTime reports whether s starts with a date as servers write it,
+// 2026-11-30 or 261130.
+func startsLikeTime(s string) bool {
+	if len(s) < 15 || s[0]-'0' > 9 || s[1]-'0' > 9 || s[2]-'0' > 9 || s[3]-'0' > 9 {
+		return false
+	}
+	return s[4] == '-' && s[7] == '-' || s[4]-'0' < 10 && s[5]-'0' < 10 && s[6] == ' '
 }
 
 // hasQueryTime reports whether the header lines from s[i:] on have a Query_time.

@@ -38,10 +38,14 @@ type decoder struct {
 	reuse   bool   // the caller uses ev before it moves the window
 	shape   shape
 	scratch []byte // plans and warnings of reused events
+	clock   clock
+	memos   memos
+	lines   []span // of the header
 	body    body
 
-	received   int  // Bytes_received of the record, or 0
+	query      int  // where the record's line of Query_time is, or -1
 	limited    bool // the record has a rate limit
+	fields     bool // a value was none of Event.Metrics alone
 	schemaSeen bool // state.schema comes from this decoder's input
 }
 
@@ -120,15 +124,16 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 			return 0, needMore
 		}
 		d.body = body{start: i, end: next}
+		d.lines = d.lines[:0]
 		d.fill(s, i, header{end: i})
 		return next, haveEvent
 	}
 	start := i
-	h, more := scanHeader(s, start, final)
+	h, more := d.scanHeader(s, start, final)
 	if more {
 		return 0, needMore
 	}
-	d.received = h.received
+	d.query = h.query
 	end, more := d.body.find(s, h, d, final)
 	if more {
 		if d.body.start == 0 || end-d.body.start <= d.maxStatement() {
@@ -162,7 +167,7 @@ func (d *decoder) maxStatement() int {
 // skipRest skips the rest of a record that was longer than MaxStatement.
 func (d *decoder) skipRest(s string, final bool) (n int, v verdict) {
 	b := body{lex: d.state.rest}
-	d.received = 0
+	d.query = -1
 	end, more := 0, len(s) == 0 && !final
 	is := false
 	if !more && len(s) > 0 {
@@ -275,9 +280,9 @@ func cutLine(s string, i int, final bool) (end, next int, ok bool) {
 type header struct {
 	end       int  // where the first line behind them starts
 	queryTime bool // one of them has a Query_time
+	query     int  // where that line starts
 	timed     bool // one of them is a "# Time" line
 	user      bool // one of them is a "# User@Host" line
-	received  int  // Bytes_received, or 0
 	flat      bool // the whole record stands on one line
 }
 
@@ -288,51 +293,73 @@ const (
 	adminPrefix = "# administrator command:"
 )
 
-// scanHeader finds the header lines that start at s[i]. A line that could only
-// be the first of another header ends them.
-func scanHeader(s string, i int, final bool) (h header, more bool) {
+// A span is the extent of a line without its line end.
+type span struct{ start, end int }
+
+// scanHeader finds the header lines that start at s[i], and keeps them in
+// d.lines. A line that could only be the first of another header ends them.
+func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) {
+	d.lines = d.lines[:0]
 	for i < len(s) {
 		end, next, ok := cutLine(s, i, final)
 		if !ok {
 			return h, true
 		}
 		line := s[i:end]
-		switch {
-		case line == "":
-		case line[0] != '#':
-			if !isStrayHeaderLine(line) {
+		if len(line) < 3 || line[0] != '#' || line[1] != ' ' {
+			if line != "" && line[0] != '#' && !isStrayHeaderLine(line) {
 				h.end = i
 				return h, false
 			}
-		case strings.HasPrefix(line, timePrefix):
+			d.lines = append(d.lines, span{i, end})
+			i = next
+			continue
+		}
+		// One byte tells most lines apart.
+		switch line[2] {
+		case 'T':
+			if !strings.HasPrefix(line, timePrefix) {
+				break
+			}
 			if h.timed || h.user && h.queryTime {
 				h.end = i
 				return h, false
 			}
 			h.timed = true
+			if len(line) < len(timePrefix)+40 {
+				break
+			}
 			if isFlat(line) {
-				h.user, h.queryTime, h.flat = true, true, true
+				h.user, h.queryTime, h.query, h.flat = true, true, i, true
 				h.end = next
 				return h, false
 			}
 			h.user = h.user || strings.Contains(line, userPrefix)
-		case strings.HasPrefix(line, "# User@Host:"):
+		case 'U':
+			if !strings.HasPrefix(line, "# User@Host:") {
+				break
+			}
 			if h.user {
 				h.end = i
 				return h, false
 			}
 			h.user = true
-		case strings.HasPrefix(line, "# Query_time:"):
+		case 'Q':
+			if !strings.HasPrefix(line, "# Query_time:") {
+				break
+			}
 			if h.queryTime {
 				h.end = i
 				return h, false
 			}
-			h.queryTime = true
-			h.received = bytesReceived(line)
-		case strings.HasPrefix(line, adminPrefix):
-			h.end = i
-			return h, false
+			h.queryTime, h.query = true, i
+		case 'a':
+			if strings.HasPrefix(line, adminPrefix) {
+				h.end = i
+				return h, false
+			}
 		}
+		d.lines = append(d.lines, span{i, end})
 		i = next
 	}
 	if !final {
@@ -355,17 +382,15 @@ func isFlat(line string) bool {
 }
 
 // bytesReceived finds MySQL's count of the bytes that the client sent, which is
-// the statement and the protocol's five.
-func bytesReceived(line string) int {
-	const key = " Bytes_received: "
-	i := strings.Index(line, key)
-	if i < 0 {
+// the statement and the protocol's five, in the line at s[i:]; 0 if it is not
+// there.
+func bytesReceived(s string, i int) int {
+	end, _, _ := cutLine(s, i, true)
+	_, v, ok := strings.Cut(s[i:end], " Bytes_received: ")
+	if !ok {
 		return 0
 	}
-	v := line[i+len(key):]
-	if j := strings.IndexByte(v, ' '); j >= 0 {
-		v = v[:j]
-	}
+	v, _, _ = strings.Cut(v, " ")
 	n, _ := parseCount(v)
 	return int(min(n, 1<<31))
 }

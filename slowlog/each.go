@@ -173,6 +173,7 @@ func (e *each) know(s state) { e.known.Store(&state{stamps: s.stamps}) }
 func (e *each) work(worker int) {
 	var b batch
 	b.dec.opt, b.dec.reuse = e.reader.Options, true
+	b.dec.clock.loc = b.dec.location()
 	for p := range e.pieces {
 		assumed := *e.known.Load()
 		b.read(p.buf, p.limit, p.base, 1, assumed, p.final)
@@ -232,6 +233,7 @@ func (b *batch) read(buf []byte, limit int, base, line int64, s state, final boo
 	d := &b.dec
 	d.base, d.line, d.state, d.stats, d.schemaSeen, d.damageEnd = base, line, s, Stats{}, false, -1
 	d.scratch = d.scratch[:0]
+	d.memos.reset()
 	b.events, b.damage, b.inherits = b.events[:0], b.damage[:0], -1
 	d.onDamage = func(dm Damage) { b.damage = append(b.damage, dm) }
 	metrics := b.metrics[:0]

@@ -26,25 +26,23 @@ func (d *decoder) fill(s string, start int, h header) {
 	if !d.reuse {
 		rec = strings.Clone(rec)
 	}
-	head, text := rec[:h.end-start], rec[b.start-start:]
+	text := rec[b.start-start:]
 	if h.flat {
 		for part := range strings.SplitSeq(rec[2:b.start-start], " # ") {
 			d.headerLine(strings.TrimRight(part, " "))
 		}
 	} else {
-		d.header(head)
+		d.header(rec, start)
 	}
 
 	// The statement.
 	if b.end-b.start > d.maxStatement() {
 		e.Truncated = true
 	} else {
-		t := strings.TrimRight(text, "\n\r \t")
-		if q, ok := strings.CutSuffix(t, ";"); ok {
-			text = q
-		} else {
+		var closed bool
+		if text, closed = trimStatement(text); !closed {
 			e.Truncated = true
-			text = cutTail(t)
+			text = cutTail(text)
 		}
 	}
 	if name, ok := adminCommand(text); ok {
@@ -199,51 +197,86 @@ func setTimestamp(set string) (time.Time, bool) {
 	return time.Unix(sec, int64(nsec)), true
 }
 
-// header reads a record's header lines.
-func (d *decoder) header(h string) {
+// header reads the lines of d.lines, which are of a window whose byte at is the
+// first of rec.
+func (d *decoder) header(rec string, at int) {
+	step := 0
+	for number, l := range d.lines {
+		line := rec[l.start-at : l.end-at]
+		if line == "" {
+			continue
+		}
+		if line[0] == '#' {
+			if isSpecial(line) {
+				d.headerLine(line[min(len(line), 2):])
+				continue
+			}
+		}
+		if !d.reuse || len(line) > maxMemoLine {
+			step = d.values(line, step)
+			continue
+		}
+		m := d.memos.at(number)
+		switch {
+		case m == nil || m.never:
+			step = d.values(line, step)
+		case m.line == line:
+			m.misses = 0
+			d.ev.Metrics = append(d.ev.Metrics, m.metrics...)
+			d.stats.Suspect += m.suspect
+			d.stats.UnknownKeys += m.unknownKeys
+			d.stats.UnknownLines += m.unknownLines
+			step += m.steps
+		default:
+			step = d.memorize(m, line, step)
+		}
+	}
+}
+
+// memorize is values for a line that the next record may repeat.
+func (d *decoder) memorize(m *memo, line string, step int) int {
+	n := len(d.memos.text)
+	d.memos.text = append(d.memos.text, line...)
+	line = unsafe.String(unsafe.SliceData(d.memos.text[n:]), len(line))
+	before, from := d.stats, len(d.ev.Metrics)
+	d.fields = false
+	next := d.values(line, step)
+	if m.misses++; d.fields || m.misses == maxMisses {
+		m.never = true
+		return next
+	}
+	m.line = line
+	m.metrics = append(m.metrics[:0], d.ev.Metrics[from:]...)
+	m.steps = next - step
+	m.suspect = d.stats.Suspect - before.Suspect
+	m.unknownKeys = d.stats.UnknownKeys - before.UnknownKeys
+	m.unknownLines = d.stats.UnknownLines - before.UnknownLines
+	return next
+}
+
+// values reads a line of values, of which the first is the given step of the
+// shape. It returns the step behind the last.
+func (d *decoder) values(line string, step int) int {
 	// Values are nearly always those of the record before, in the same order:
 	// shape knows the bytes that lead to each, so that no name is looked up.
-	step := 0
-	for p := 0; p < len(h); {
+	for p := 0; p < len(line); {
 		if step < len(d.shape) {
-			if st := &d.shape[step]; strings.HasPrefix(h[p:], st.lead) {
+			if st := &d.shape[step]; strings.HasPrefix(line[p:], st.lead) {
 				step++
-				p = d.value(h, p+len(st.lead), st.key, st.name)
+				p = d.value(line, p+len(st.lead), st.key, st.name)
 				continue
 			}
 		}
 		from := p
-		if h[p] == '\n' {
+		for p < len(line) && (line[p] == '#' || line[p] == ' ' || line[p] == '\t') {
 			p++
 		}
-		if p == 0 || h[p-1] == '\n' {
-			end, next, _ := cutLine(h, p, true)
-			line := h[p:end]
-			if line == "" || line == "\r" {
-				p = next
-				continue
-			}
-			if line[0] == '#' {
-				line = strings.TrimLeft(line[1:], " \t")
-			}
-			if isSpecial(line) {
-				d.headerLine(line)
-				p = next
-				// The values begin on a line of their own: keep its start in their lead.
-				continue
-			}
-		}
-		for p < len(h) && (h[p] == '#' || h[p] == ' ' || h[p] == '\t' || h[p] == '\r') {
-			p++
-		}
-		name, at, ok := cutKey(h, p)
+		name, at, ok := cutKey(line, p)
 		if !ok {
-			end, next, _ := cutLine(h, p, true)
-			if end > p {
-				d.unknownLine(h[p:end])
+			if p < len(line) {
+				d.stats.UnknownLines++
 			}
-			p = next
-			continue
+			break
 		}
 		key := lookupKey(name)
 		if key != KeyUnknown && key < NumKeys && name == keyInfos[key].name {
@@ -252,11 +285,12 @@ func (d *decoder) header(h string) {
 			name = strings.Clone(name)
 		}
 		if step < maxShape {
-			d.shape = append(d.shape[:step], shapeStep{strings.Clone(h[from:at]), key, name})
+			d.shape = append(d.shape[:step], shapeStep{strings.Clone(line[from:at]), key, name})
 			step++
 		}
-		p = d.value(h, at, key, name)
+		p = d.value(line, at, key, name)
 	}
+	return step
 }
 
 // A shape is what leads to each value of a header, in order.
@@ -270,24 +304,24 @@ type shapeStep struct {
 
 const maxShape = 64
 
-// isSpecial recognises, without its "# ", a header line that is no list of values.
+// isSpecial recognises a header line that is no list of values.
 func isSpecial(line string) bool {
-	if line == "" {
-		return true
+	if len(line) < 3 || line[1] != ' ' {
+		return line == "#"
 	}
-	switch line[0] {
+	switch line[2] {
 	case 'T':
-		return strings.HasPrefix(line, "Time: ")
+		return strings.HasPrefix(line, timePrefix)
 	case 'U':
-		return strings.HasPrefix(line, "User@Host:")
+		return strings.HasPrefix(line, "# User@Host:")
 	case 'e':
-		return strings.HasPrefix(line, "explain: ")
+		return strings.HasPrefix(line, "# explain: ")
 	case 'W':
-		return line == "Warnings" || strings.HasPrefix(line, "Warning ")
+		return line == "# Warnings" || strings.HasPrefix(line, "# Warning ")
 	case 'N':
-		return strings.HasPrefix(line, "No InnoDB statistics") || strings.HasPrefix(line, "Note ")
+		return strings.HasPrefix(line, "# No InnoDB statistics") || strings.HasPrefix(line, "# Note ")
 	case 'E':
-		return strings.HasPrefix(line, "Error ")
+		return strings.HasPrefix(line, "# Error ")
 	}
 	return false
 }
@@ -304,7 +338,7 @@ func (d *decoder) headerLine(line string) {
 			d.headerLine(rest[i+2:])
 			rest = rest[:i]
 		}
-		t, ok := parseTime(strings.TrimSpace(rest), d.location())
+		t, ok := d.clock.parse(trim(rest))
 		if !ok {
 			d.stats.BadTimes++
 			return
@@ -319,7 +353,7 @@ func (d *decoder) headerLine(line string) {
 	case strings.HasPrefix(line, "Warning "), strings.HasPrefix(line, "Note "), strings.HasPrefix(line, "Error "):
 		e.Warnings = d.appendLine(e.Warnings, line)
 	default:
-		d.header("# " + line)
+		d.values(line, maxShape) // learn nothing of it
 	}
 }
 
@@ -339,40 +373,37 @@ func (d *decoder) appendLine(text, line string) string {
 	return unsafe.String(unsafe.SliceData(d.scratch[start:]), len(d.scratch)-start)
 }
 
-func (d *decoder) unknownLine(line string) {
-	if t := strings.TrimRight(line, " #\r"); t != "" {
-		d.stats.UnknownLines++
-	}
-}
-
 // user reads "app[app] @ web1 [10.0.0.5]  Id:    42". Names may hold what
 // separates them, so the line is read from its end, which clients have no say in.
 func (d *decoder) user(s string) {
 	e := d.ev
-	s = strings.Trim(s, " \r")
+	s = trim(s)
 	e.SetHas(FieldUser)
-	for _, key := range []string{"Id:", "thread_id:"} { // the second is Amazon's
-		if i := strings.LastIndex(s, key); i > 0 && s[i-1] == ' ' {
-			if n, ok := parseCount(strings.TrimSpace(s[i+len(key):])); ok {
-				e.ThreadID = uint64(n)
-				e.SetHas(FieldThreadID)
-				s = strings.TrimRight(s[:i], " ")
+	t := s
+	for len(t) > 0 && t[len(t)-1]-'0' < 10 {
+		t = t[:len(t)-1]
+	}
+	if len(t) < len(s) {
+		label := trim(t)
+		for _, key := range []string{" Id:", " thread_id:"} { // the second is Amazon's
+			if names, ok := strings.CutSuffix(label, key); ok {
+				d.count(&e.ThreadID, FieldThreadID, key[1:len(key)-1], s[len(t):])
+				s = strings.TrimRight(names, " ")
 			}
 		}
 	}
-	at := strings.LastIndex(s, "@ ")
-	if at < 0 {
-		at = len(s)
-	}
-	names, host := strings.TrimRight(s[:at], " "), ""
-	if at < len(s) {
-		host = s[at+2:]
+	names, host := s, ""
+	for i := len(s) - 2; i >= 0; i-- {
+		if s[i] == '@' && s[i+1] == ' ' {
+			names, host = strings.TrimRight(s[:i], " "), s[i+2:]
+			break
+		}
 	}
 	if i := strings.LastIndexByte(host, '['); i >= 0 {
 		e.IP = strings.TrimSuffix(host[i+1:], "]")
 		host = host[:i]
 	}
-	e.Host = strings.TrimSpace(host)
+	e.Host = trim(host)
 
 	// "name[name]": the account's name and the client's, most often the same.
 	if body, ok := strings.CutSuffix(names, "]"); ok {
@@ -389,6 +420,18 @@ func (d *decoder) user(s string) {
 		}
 	}
 	e.Account, e.User = names, names
+}
+
+// trim takes blanks and carriage returns off both ends; strings.Trim of two
+// characters is slow.
+func trim(s string) string {
+	for len(s) > 0 && s[0] == ' ' {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\r') {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 // cutKey reads "Name:" at s[p:] and the blank behind it.
@@ -411,83 +454,133 @@ func cutKey(s string, p int) (name string, next int, ok bool) {
 // value reads the value of key at h[p:] into d.ev and returns where it ends.
 func (d *decoder) value(h string, p int, key Key, name string) int {
 	e := d.ev
-	// Numbers first: they are what most values are, and end at a blank.
-	end := p
-	for end < len(h) && h[end] > ' ' {
-		end++
+	if key >= NumKeys || key == KeyLogSlowRateLimit {
+		d.fields = true
 	}
-	v := h[p:end]
 	switch key {
 	case keyFieldQueryTime:
-		t, ok := parseSeconds(v)
-		e.QueryTime = t
-		d.given(FieldQueryTime, ok, name, v)
+		return d.seconds(&e.QueryTime, FieldQueryTime, h, p, name)
 	case keyFieldLockTime:
-		t, ok := parseSeconds(v)
-		e.LockTime = t
-		d.given(FieldLockTime, ok, name, v)
+		return d.seconds(&e.LockTime, FieldLockTime, h, p, name)
 	case keyFieldRowsSent:
-		d.count(&e.RowsSent, FieldRowsSent, name, v)
+		return d.number(&e.RowsSent, FieldRowsSent, h, p, name)
 	case keyFieldRowsExamined:
-		d.count(&e.RowsExamined, FieldRowsExamined, name, v)
+		return d.number(&e.RowsExamined, FieldRowsExamined, h, p, name)
 	case keyFieldRowsAffected:
-		d.count(&e.RowsAffected, FieldRowsAffected, name, v)
+		return d.number(&e.RowsAffected, FieldRowsAffected, h, p, name)
 	case keyFieldBytesSent:
-		d.count(&e.BytesSent, FieldBytesSent, name, v)
+		return d.number(&e.BytesSent, FieldBytesSent, h, p, name)
 	case keyFieldThreadId, keyFieldId, keyFieldConnID:
-		d.count(&e.ThreadID, FieldThreadID, name, v)
+		return d.number(&e.ThreadID, FieldThreadID, h, p, name)
 	case keyFieldLastErrno, keyFieldErrno:
-		n, ok := parseCount(v)
+		var n uint64
+		end := d.number(&n, FieldErrno, h, p, name)
 		e.Errno = int(n)
-		d.given(FieldErrno, ok, name, v)
+		return end
 	case keyFieldKilled:
-		n, ok := parseCount(v)
+		var n uint64
+		end := d.number(&n, FieldKilled, h, p, name)
 		e.Killed = int(n)
-		d.given(FieldKilled, ok, name, v)
+		return end
 	case keyFieldSchema, keyFieldDB:
-		e.Schema, end = schemaValue(h, p)
 		e.SetHas(FieldSchema)
+		v, end := schemaValue(h, p)
+		e.Schema = v
+		return end
 	case keyFieldStoredRoutine:
-		e.StoredRoutine, end = restOfLine(h, p)
+		v, end := restOfLine(h, p)
+		e.StoredRoutine = v
+		return end
 	case keyFieldPlan:
-		e.Plan, end = restOfLine(h, p)
+		v, end := restOfLine(h, p)
+		e.Plan = v
+		return end
 	case KeyUnknown:
-		v, end = textValue(h, p)
+		v, end := textValue(h, p)
 		e.Metrics = append(e.Metrics, Metric{Name: name, Text: v})
 		d.stats.UnknownKeys++
-	default:
-		m := Metric{Key: key, Name: name, Text: v}
-		ok := true
-		switch info := &keyInfos[key]; info.kind {
-		case KindCount, KindBytes:
-			m.num, ok = parseCount(v)
-		case KindDuration:
-			var t time.Duration
-			if info.millis {
-				t, ok = parseMillis(v)
-			} else {
-				t, ok = parseSeconds(v)
-			}
-			m.num = int64(t)
-		case KindBool:
-			m.num, ok = parseBool(v)
-		case KindTime:
-			var t time.Time
-			if t, ok = parseTime(v, d.location()); ok {
-				m.num = t.UnixNano()
-			}
-		case KindText:
-			m.Text, end = textValue(h, p)
-		}
-		if !ok {
-			m.Suspect = true
-			d.stats.Suspect++
-		}
-		if key == KeyLogSlowRateLimit {
-			d.limited = true
-		}
-		e.Metrics = append(e.Metrics, m)
+		return end
+	case KeyLogSlowRateLimit:
+		d.limited = true
 	}
+
+	info := &keyInfos[key]
+	var n int64
+	end, ok := p, true
+	switch info.kind {
+	case KindCount, KindBytes:
+		n, end = scanCount(h, p)
+	case KindDuration:
+		var t time.Duration
+		if t, end = scanSeconds(h, p); info.millis {
+			t /= 1000
+		}
+		n = int64(t)
+	case KindText:
+		v, end := textValue(h, p)
+		e.Metrics = append(e.Metrics, Metric{Key: key, Name: name, Text: v})
+		return end
+	case KindBool:
+		end = wordEnd(h, p)
+		n, ok = parseBool(h[p:end])
+	case KindTime:
+		end = wordEnd(h, p)
+		var t time.Time
+		if t, ok = d.clock.parse(h[p:end]); ok {
+			n = t.UnixNano()
+		}
+	}
+	if end == p || end < len(h) && h[end] > ' ' {
+		end, ok = wordEnd(h, p), false
+		if info.kind == KindDuration {
+			var t time.Duration
+			if t, ok = parseSecondsFloat(h[p:end]); info.millis {
+				t /= 1000
+			}
+			n = int64(t)
+		}
+	}
+	if !ok {
+		n = 0
+		d.stats.Suspect++
+	}
+	e.Metrics = append(e.Metrics, Metric{Key: key, Suspect: !ok, Name: name, Text: h[p:end], num: n})
+	return end
+}
+
+// wordEnd returns where the value without blanks at h[p:] ends.
+func wordEnd(h string, p int) int {
+	for p < len(h) && h[p] > ' ' {
+		p++
+	}
+	return p
+}
+
+// seconds reads the time at h[p:] into a field.
+func (d *decoder) seconds(to *time.Duration, f Field, h string, p int, name string) int {
+	t, end := scanSeconds(h, p)
+	if end > p && (end == len(h) || h[end] <= ' ') {
+		*to = t
+		d.ev.SetHas(f)
+		return end
+	}
+	end = wordEnd(h, p)
+	t, ok := parseSecondsFloat(h[p:end])
+	*to = t
+	d.given(f, ok, name, h[p:end])
+	return end
+}
+
+// number reads the number at h[p:] into a field.
+func (d *decoder) number(to *uint64, f Field, h string, p int, name string) int {
+	n, end := scanCount(h, p)
+	if end > p && (end == len(h) || h[end] <= ' ') {
+		*to = uint64(n)
+		d.ev.SetHas(f)
+		return end
+	}
+	end = wordEnd(h, p)
+	d.given(f, false, name, h[p:end])
 	return end
 }
 
@@ -539,10 +632,17 @@ func trailing(s string) int { return len(s) - len(strings.TrimRight(s, " ")) }
 func schemaValue(h string, p int) (v string, end int) {
 	stop, _, _ := cutLine(h, p, true)
 	line := h[p:stop]
-	for _, after := range []string{"Last_errno: ", "QC_hit: "} {
-		if i := strings.LastIndex(line, after); i == 0 || i > 0 && line[i-1] == ' ' {
-			v = strings.TrimRight(line[:i], " ")
-			return v, p + len(v)
+	for i := len(line) - 1; i >= 0; i-- {
+		if line[i] != ':' {
+			continue
+		}
+		for _, key := range []string{"Last_errno", "QC_hit"} {
+			if k := i - len(key); k >= 0 && line[k:i] == key && (k == 0 || line[k-1] == ' ') {
+				for k > 0 && line[k-1] == ' ' {
+					k--
+				}
+				return line[:k], p + k
+			}
 		}
 	}
 	return textValue(h, p)

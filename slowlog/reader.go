@@ -51,7 +51,11 @@ func NewReader(r io.Reader) *Reader {
 func (r *Reader) Read() (*Event, error) {
 	r.dec.opt, r.dec.onDamage, r.dec.reuse = r.Options, r.OnDamage, r.ReuseEvent
 	r.dec.ev = &r.ev
+	r.dec.clock.loc = r.dec.location()
 	r.dec.scratch = r.dec.scratch[:0]
+	if len(r.dec.memos.text) > maxMemoText {
+		r.dec.memos.reset()
+	}
 	for {
 		if r.start == r.end && r.eof {
 			return nil, io.EOF

@@ -3,6 +3,7 @@ package slowlog
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -11,39 +12,44 @@ import (
 // years.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
-// parseSeconds reads a decimal number of seconds ("2", "0.000237",
-// "1e-05"), exact to the nanosecond. Digits beyond are cut.
+// parseSeconds reads a decimal number of seconds ("2", "0.000237", "1e-05"),
+// exact to the nanosecond. Digits beyond are cut.
 func parseSeconds(s string) (time.Duration, bool) {
-	var sec int64
-	i := 0
-	for ; i < len(s) && s[i]-'0' < 10; i++ {
-		if i == 18 {
-			return 0, false
-		}
-		sec = sec*10 + int64(s[i]-'0')
-	}
-	if i == 0 && (len(s) < 2 || s[0] != '.') {
-		return 0, false
-	}
-	var frac int64
-	if i < len(s) && s[i] == '.' {
-		i++
-		digits := 0
-		for ; i < len(s) && s[i]-'0' < 10; i++ {
-			if digits < 9 {
-				frac = frac*10 + int64(s[i]-'0')
-				digits++
-			}
-		}
-		frac *= pow10[9-digits]
-	}
-	if i < len(s) {
+	d, end := scanSeconds(s, 0)
+	if end < len(s) {
 		return parseSecondsFloat(s)
 	}
-	if sec >= int64(maxDuration/time.Second) {
-		return 0, false
+	return d, end > 0
+}
+
+// scanSeconds reads the decimal number of seconds at s[p:] and returns where it
+// ends: p if there is none, or none that can be meant.
+func scanSeconds(s string, p int) (d time.Duration, end int) {
+	var sec, frac int64
+	i := p
+	for ; i < len(s) && s[i]-'0' < 10; i++ {
+		sec = sec*10 + int64(s[i]-'0')
 	}
-	return time.Duration(sec)*time.Second + time.Duration(frac), true
+	if i-p > 10 { // more than the ten years
+		return 0, p
+	}
+	if i < len(s) && s[i] == '.' {
+		i++
+		from := i
+		for ; i < len(s) && s[i]-'0' < 10; i++ {
+			if i-from < 9 {
+				frac = frac*10 + int64(s[i]-'0')
+			}
+		}
+		if i == p+1 {
+			return 0, p // a lone point
+		}
+		frac *= pow10[max(0, 9-(i-from))]
+	}
+	if sec >= int64(maxDuration/time.Second) {
+		return 0, p
+	}
+	return time.Duration(sec)*time.Second + time.Duration(frac), i
 }
 
 var pow10 = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
@@ -57,27 +63,24 @@ func parseSecondsFloat(s string) (time.Duration, bool) {
 	return time.Duration(math.Round(f * 1e9)), true
 }
 
-// parseMillis reads a decimal number of milliseconds.
-func parseMillis(s string) (time.Duration, bool) {
-	d, ok := parseSeconds(s)
-	return d / 1000, ok
-}
-
 // parseCount reads a decimal number below 2^63: above is a counter that went
 // below zero.
 func parseCount(s string) (int64, bool) {
-	if len(s) == 0 || len(s) > 19 {
-		return 0, false
+	n, end := scanCount(s, 0)
+	return n, end > 0 && end == len(s)
+}
+
+// scanCount reads the decimal number at s[p:] and returns where it ends: p if
+// there is none below 2^63.
+func scanCount(s string, p int) (n int64, end int) {
+	i := p
+	for ; i < len(s) && s[i]-'0' < 10; i++ {
+		n = n*10 + int64(s[i]-'0')
 	}
-	var n uint64
-	for i := 0; i < len(s); i++ {
-		c := s[i] - '0'
-		if c > 9 {
-			return 0, false
-		}
-		n = n*10 + uint64(c)
+	if i-p > 19 || n < 0 { // 19 digits may wrap into the negative, not around
+		return 0, p
 	}
-	return int64(n), n <= math.MaxInt64
+	return n, i
 }
 
 func parseBool(s string) (int64, bool) {
@@ -129,6 +132,36 @@ func parseTime(s string, loc *time.Location) (time.Time, bool) {
 		year -= 100
 	}
 	return makeTime(year, date/100%100, date%100, hour, minute, sec, nsec, loc)
+}
+
+// A clock reads the times of a log, of which many share the minute.
+type clock struct {
+	loc    *time.Location
+	prefix string // "2024-03-01T10:00:"
+	zone   string // "Z"
+	minute time.Time
+}
+
+// parse is parseTime in the clock's zone.
+func (c *clock) parse(s string) (time.Time, bool) {
+	const n = len("2024-03-01T10:00:")
+	if len(s) < n+2 || s[4] != '-' {
+		return parseTime(s, c.loc)
+	}
+	nsec, zone, ok := fraction(s[n+2:])
+	if s[:n] != c.prefix || zone != c.zone || !ok {
+		t, ok := parseTime(s, c.loc)
+		if ok && t.Second() < 59 { // no leap second
+			c.prefix, c.zone = strings.Clone(s[:n]), strings.Clone(zone)
+			c.minute = t.Truncate(time.Minute)
+		}
+		return t, ok
+	}
+	hi, lo := s[n]-'0', s[n+1]-'0'
+	if hi > 5 || lo > 9 {
+		return parseTime(s, c.loc)
+	}
+	return c.minute.Add(time.Duration(int(hi)*10+int(lo))*time.Second + time.Duration(nsec)), true
 }
 
 func parseLongTime(s string, loc *time.Location) (time.Time, bool) {

@@ -1,0 +1,49 @@
+package slowlog
+
+// memos spares the reading of header lines that are the same in one record after
+// another, such as
+//
+//	# Filesort: No  Filesort_on_disk: No  Merge_passes: 0
+//
+// of which most records of a log with query-plan values have several: comparing
+// a line with that of the record before is much cheaper than taking it apart.
+type memos struct {
+	lines []memo // by their number in the header
+	text  []byte // of lines; events refer to it
+}
+
+type memo struct {
+	line    string
+	metrics []Metric
+	steps   int  // of the shape
+	misses  int  // in a row
+	never   bool // a line that changes, or with values that are no metrics
+
+	suspect, unknownKeys, unknownLines int64 // what it counts in Stats
+}
+
+const (
+	maxMemos    = 24
+	maxMemoLine = 200
+	maxMemoText = 64 << 10
+	maxMisses   = 4
+)
+
+// reset forgets all lines. No event refers to them any more.
+func (m *memos) reset() {
+	m.text = m.text[:0]
+	for i := range m.lines {
+		m.lines[i].line, m.lines[i].misses, m.lines[i].never = "", 0, false
+	}
+}
+
+// at returns the memo of the header's line i, or nil if it has none.
+func (m *memos) at(i int) *memo {
+	if i >= maxMemos {
+		return nil
+	}
+	for len(m.lines) <= i {
+		m.lines = append(m.lines, memo{})
+	}
+	return &m.lines[i]
+}
