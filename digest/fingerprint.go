@@ -39,20 +39,18 @@ func Fingerprint(sql string) string {
 type Fingerprinter struct {
 	Options FingerprintOptions
 
-	lex lexer.Lexer
+	reader
 	dst []byte
 
-	last        class      // of the last token written
-	word        lexer.Word // of the last token if it was a bare word
-	prev        lexer.Word // of the token before it
-	sign        int        // len(dst) before the signs that end dst, -1 if none do
-	signLast    class      // last before those signs
-	str         bool       // the last token was a string literal
-	semi        bool       // a semicolon waits for a statement behind it
-	first       bool       // the next token is the first of its statement
-	use         bool       // the statement begins with USE
-	insert      bool       // the statement begins with INSERT or REPLACE
-	onDuplicate bool       // ON DUPLICATE KEY UPDATE was read: VALUES() is a function
+	written  class // of the last token written
+	sign     int   // len(dst) before the signs that end dst, -1 if none do
+	signPrev class // written before those signs
+	semi     bool  // a semicolon waits for a statement behind it
+	multi    bool  // the text holds several statements
+
+	// onDuplicate tells that ON DUPLICATE KEY UPDATE was read, behind which
+	// VALUES is a function.
+	onDuplicate bool
 
 	rows    rowState
 	rowsAt  int // len(dst) before the "(" of the next row, or before its ROW
@@ -60,9 +58,6 @@ type Fingerprinter struct {
 
 	lists []list // open parentheses
 	floor int    // number of them open where the hint that is being read began
-	hint  bool   // inside a hint
-
-	truncated, multi, hinted bool
 }
 
 // rowState is the place in the list of rows behind VALUES.
@@ -82,7 +77,7 @@ type list struct {
 	query           bool     // a SELECT stands inside
 	out             int      // len(dst) before the parenthesis
 	run             int      // len(dst) behind the last element if it was a literal, else -1
-	rowsAt, rowsEnd int      // of a valuesRow: the Fingerprinter's own
+	rowsAt, rowsEnd int      // of a valuesRow: what the Fingerprinter had
 }
 
 type listKind uint8
@@ -91,7 +86,7 @@ const (
 	otherList listKind = iota
 	inList             // IN (…): literals collapse
 	tuple              // a row inside an inList: a literal if it holds nothing else
-	valuesRow          // a row behind VALUES: collapses, whatever it holds but a query
+	valuesRow          // a row behind VALUES: collapses whatever it holds, except a query
 )
 
 type elemKind uint8
@@ -102,35 +97,12 @@ const (
 	elemOther
 )
 
-// class is the class of a token as far as the space before and behind it goes.
-type class uint8
-
-const (
-	atStart class = iota
-	aWord         // a reserved word
-	aCall         // a reserved word that takes "(" as a function does
-	aName
-	aValue // ?
-	aVariable
-	aStar // the * that stands for all columns
-	anOpen
-	aClose
-	aComma
-	aDot
-	aSemicolon
-	aBinary
-	aUnary
-	anArrow // -> and ->>
-	anAt    // @ between the literals of an account
-	aHint   // an opening or closing bracket of a hint
-)
-
 // spaced tells for the class of a token (index) and of the next one (bit)
 // whether a space stands between them. Two tokens without space between must
 // read as the same two tokens.
 var spaced = func() (t [32]uint32) {
-	const all = 1<<aWord | 1<<aCall | 1<<aName | 1<<aValue | 1<<aVariable | 1<<aStar | 1<<anOpen |
-		1<<aDot | 1<<aBinary | 1<<aUnary | 1<<anArrow | 1<<anAt | 1<<aHint
+	const all = 1<<aWord | 1<<aCall | 1<<aName | 1<<aValue | 1<<aVariable | 1<<aStar | 1<<anOpen | 1<<aDot |
+		1<<aBinary | 1<<aUnary | 1<<aSign | 1<<anArrow | 1<<anAt | 1<<aHintOpen | 1<<aHintClose
 	for c := range t {
 		t[c] = all
 	}
@@ -140,38 +112,35 @@ var spaced = func() (t [32]uint32) {
 	t[aValue] &^= 1<<aDot | 1<<anArrow | 1<<anAt | 1<<aVariable
 	t[aVariable] &^= 1<<anOpen | 1<<anArrow
 	t[aStar] &^= 1 << aDot
-	t[anOpen] = 1 << aHint
+	t[anOpen] = 1 << aHintClose
 	t[aClose] &^= 1<<aDot | 1<<anArrow
 	t[aDot] &^= 1<<aName | 1<<aStar | 1<<aValue | 1<<anOpen
-	t[aUnary] = 1<<aUnary | 1<<aBinary | 1<<anArrow | 1<<aDot | 1<<anAt | 1<<aHint
+	t[aUnary] &^= 1<<aWord | 1<<aCall | 1<<aName | 1<<aValue | 1<<aVariable | 1<<aStar | 1<<anOpen
+	t[aSign] = t[aUnary]
 	t[anArrow] &^= 1<<aName | 1<<aValue | 1<<anOpen | 1<<aVariable
 	t[anAt] &^= 1 << aValue
 	return t
 }()
 
-// operand tells the classes of tokens that end an operand: an operator behind
-// them is a binary one.
-const operand = 1<<aName | 1<<aValue | 1<<aVariable | 1<<aStar | 1<<aClose
-
 // Append appends the fingerprint of sql to dst and returns the longer slice.
 // It keeps neither, and allocates only to make dst or its scratch memory grow.
 func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
-	f.truncated, f.multi, f.hinted = false, false, false
+	text, ellipsis := cutEllipsis(sql)
+	f.init(text, f.Options)
+	f.truncated, f.multi = ellipsis, false
 	if isAdmin(sql) {
 		return append(dst, strings.TrimRight(sql, "; \t\r\n")...)
 	}
-	sql, f.truncated = cutEllipsis(sql)
-	f.lex.Init(sql, f.Options.mode())
-	f.dst = dst
-	f.lists, f.floor = f.lists[:0], 0
-	f.last, f.semi, f.hint = atStart, false, false
+	f.dst, f.lists, f.floor = dst, f.lists[:0], 0
+	f.written, f.semi = atStart, false
 	f.begin()
-	f.run(sql)
+	for f.write(f.next()) {
+	}
 	f.closeAll()
 	if cap(f.lists) > maxScratch {
 		f.lists = nil
 	}
-	dst, f.dst = f.dst, nil
+	dst, f.dst, f.src = f.dst, nil, ""
 	return dst
 }
 
@@ -194,66 +163,67 @@ func cutEllipsis(sql string) (text string, truncated bool) {
 
 // begin is called before the first token of a statement.
 func (f *Fingerprinter) begin() {
-	f.word, f.prev = 0, 0
-	f.sign, f.str = -1, false
-	f.first, f.use, f.insert, f.onDuplicate = true, false, false, false
+	f.sign, f.onDuplicate = -1, false
 	f.rows, f.rowsEnd = noRows, -1
 }
 
-// run writes the tokens of sql, which f.lex reads.
-func (f *Fingerprinter) run(sql string) {
-	for {
-		t := f.lex.Next()
-		if t.Unterminated {
-			f.truncated = true
-		}
-		switch t.Kind {
-		case lexer.EOF:
-			return
-		case lexer.Comment, lexer.ExecOpen, lexer.ExecClose:
-			continue
-		case lexer.Hint:
-			if !t.Unterminated {
-				f.writeHint(sql[t.Start+len("/*+") : t.End-len("*/")])
-			}
-			continue
-		}
-		if t.Kind == lexer.Op && sql[t.Start] == ';' {
-			f.semi = !f.first && !f.hint
-			continue
-		}
-		if t.Word.Introducer() && !t.Name && f.last != aDot {
-			continue // it belongs to the literal behind it
-		}
-		if f.semi {
-			f.nextStatement()
-		}
-		switch t.Kind {
-		case lexer.Ident:
-			f.ident(sql, t)
-		case lexer.Op:
-			f.op(sql[t.Start:t.End])
-		case lexer.QuotedIdent:
-			if t.Unterminated {
-				f.literal("?", false)
-			} else {
-				f.quotedName(sql[t.Start:t.End])
-			}
-		case lexer.Variable:
-			if t.Unterminated {
-				f.literal("?", false)
-			} else {
-				f.other(aVariable)
-				f.dst = appendLower(f.dst, sql[t.Start:t.End])
-				f.setWord(0)
-			}
-		case lexer.List:
-			f.literal("?+", false)
-		default:
-			f.literal("?", t.Kind == lexer.String)
-		}
-		f.first = false
+// write writes a token; false at the end.
+func (f *Fingerprinter) write(t lexer.Token, c class) bool {
+	switch c {
+	case atEnd:
+		return false
+	case aPrefix, aString, aComment, anExec:
+		return true
+	case aSemicolon:
+		f.semi = !f.hint && f.written != atStart && f.written != aSemicolon
+		return true
 	}
+	if f.semi {
+		f.nextStatement()
+	}
+	text := f.src[t.Start:t.End]
+	switch c {
+	case aValue:
+		f.literal(t.Kind)
+	case aWord, aCall:
+		f.reserved(c)
+	case aName:
+		if t.Kind == lexer.QuotedIdent {
+			f.quotedName(text)
+		} else {
+			f.name(text, t.Name)
+		}
+	case aVariable:
+		f.other(c)
+		f.dst = appendLower(f.dst, text)
+	case anOpen:
+		f.open()
+	case aClose:
+		f.close()
+	case aComma:
+		f.comma()
+	case aSign:
+		if f.sign < 0 {
+			f.sign, f.signPrev = len(f.dst), f.written
+		}
+		f.rows = noRows
+		f.space(c)
+		f.dst = append(f.dst, text...)
+	case aHintOpen:
+		f.other(c)
+		f.dst = append(f.dst, "/*+"...)
+		f.floor = len(f.lists)
+	case aHintClose:
+		truncated := f.truncated
+		f.closeAll()
+		f.truncated, f.floor = truncated, 0
+		f.other(c)
+		f.dst = append(f.dst, "*/"...)
+	default:
+		f.other(c)
+		f.dst = append(f.dst, text...)
+	}
+	return true
 }
 
 // nextStatement ends a statement behind which another begins.
@@ -261,44 +231,21 @@ func (f *Fingerprinter) nextStatement() {
 	f.semi, f.multi = false, true
 	f.closeAll()
 	f.dst = append(f.dst, ';')
-	f.last = aSemicolon
+	f.written = aSemicolon
 	f.begin()
-}
-
-// writeHint writes a hint.
-func (f *Fingerprinter) writeHint(body string) {
-	f.hinted = true
-	outer, floor := f.lex, f.floor
-	f.other(aHint)
-	f.dst = append(f.dst, "/*+"...)
-	f.setWord(0)
-	f.lex.Init(body, f.Options.mode())
-	f.floor, f.hint = len(f.lists), true
-	truncated := f.truncated
-	f.run(body)
-	f.closeAll()
-	f.truncated = truncated
-	f.lex, f.floor, f.hint = outer, floor, false
-	f.other(aHint)
-	f.dst = append(f.dst, "*/"...)
-	f.setWord(0)
-}
-
-func (f *Fingerprinter) setWord(w lexer.Word) {
-	f.prev, f.word = f.word, w
 }
 
 // space writes what stands between the last token and one of class c.
 func (f *Fingerprinter) space(c class) {
-	if spaced[f.last]>>c&1 != 0 {
+	if spaced[f.written]>>c&1 != 0 {
 		f.dst = append(f.dst, ' ')
 	}
-	f.last = c
+	f.written = c
 }
 
 // other prepares for a token that is neither a literal nor a sign.
 func (f *Fingerprinter) other(c class) {
-	f.sign, f.str, f.rows = -1, false, noRows
+	f.sign, f.rows = -1, noRows
 	if n := len(f.lists); n > 0 {
 		f.lists[n-1].elem = elemOther
 	}
@@ -306,14 +253,11 @@ func (f *Fingerprinter) other(c class) {
 }
 
 // literal writes a literal, whose signs go.
-func (f *Fingerprinter) literal(text string, str bool) {
-	if f.str && str {
-		return // 'a' 'b' is one literal
-	}
+func (f *Fingerprinter) literal(kind lexer.Kind) {
 	if f.sign >= 0 {
-		f.dst, f.last, f.sign = f.dst[:f.sign], f.signLast, -1
+		f.dst, f.written, f.sign = f.dst[:f.sign], f.signPrev, -1
 	}
-	f.str, f.rows = str, noRows
+	f.rows = noRows
 	if n := len(f.lists); n > 0 {
 		if l := &f.lists[n-1]; l.elem == elemEmpty {
 			l.elem = elemLiteral
@@ -322,114 +266,68 @@ func (f *Fingerprinter) literal(text string, str bool) {
 		}
 	}
 	f.space(aValue)
-	f.dst = append(f.dst, text...)
-	f.setWord(0)
+	f.dst = append(f.dst, literalMark(kind)...)
 }
 
-func (f *Fingerprinter) operandExpected() bool {
-	return 1<<f.last&operand == 0 && !f.word.Operand()
-}
-
-func (f *Fingerprinter) ident(sql string, t lexer.Token) {
-	if t.Name || t.Word == 0 || f.last == aDot {
-		f.name(sql[t.Start:t.End], t.Name)
-		return
+// literalMark returns what stands for a literal.
+func literalMark(kind lexer.Kind) string {
+	if kind == lexer.List {
+		return "?+"
 	}
-	w := t.Word
+	return "?"
+}
+
+// reserved writes a reserved word.
+func (f *Fingerprinter) reserved(c class) {
+	w := f.word
 	switch w {
-	case lexer.Null:
-		// NULL is a literal where an operand may stand.
-		if f.word != lexer.Is && f.word != lexer.Not && f.word != lexer.Set && f.operandExpected() {
-			f.literal("?", false)
-			return
-		}
-	case lexer.True, lexer.False:
-		if f.word != lexer.Is && !(f.word == lexer.Not && f.prev == lexer.Is) {
-			f.literal("?", false)
-			return
-		}
-	case lexer.Date, lexer.Time, lexer.Timestamp:
-		if f.peek().Kind == lexer.String && f.operandExpected() {
-			return // the type belongs to the literal
-		}
 	case lexer.Values:
 		if !f.onDuplicate {
-			f.values(w)
-			return
-		}
-	case lexer.Value:
-		if f.insert && !f.onDuplicate && len(f.lists) == 0 && (f.last == aName || f.last == aClose) {
-			f.values(w)
-			return
-		}
-	case lexer.Row:
-		if f.rows == rowExpected && f.opens(sql, f.peek()) {
-			// The row begins here; f.rows stays.
-			f.space(aName)
-			f.dst = append(f.dst, "row"...)
-			f.setWord(w)
+			f.values()
 			return
 		}
 	case lexer.Select:
 		if n := len(f.lists); n > 0 {
 			f.lists[n-1].query = true
 		}
-	case lexer.Use:
-		f.use = f.first
-	case lexer.Insert, lexer.Replace:
-		f.insert = f.insert || f.first
 	case lexer.Key:
-		f.onDuplicate = f.onDuplicate || f.word == lexer.Duplicate && f.prev == lexer.On
-	}
-	if !w.Reserved() {
-		f.name(sql[t.Start:t.End], false)
-		f.word = w // f.prev was set
-		return
-	}
-	c := aWord
-	if w.Call() {
-		c = aCall
+		f.onDuplicate = f.onDuplicate || f.prev == lexer.Duplicate
 	}
 	f.other(c)
 	f.dst = append(f.dst, w.String()...)
-	f.setWord(w)
 }
 
 // values writes VALUES or VALUE before a list of rows.
-func (f *Fingerprinter) values(w lexer.Word) {
+func (f *Fingerprinter) values() {
 	f.other(aCall)
-	f.dst = append(f.dst, w.String()...)
-	f.setWord(w)
+	f.dst = append(f.dst, f.word.String()...)
 	f.rows, f.rowsAt, f.rowsEnd = rowExpected, len(f.dst), -1
-}
-
-func (f *Fingerprinter) peek() lexer.Token {
-	ahead := f.lex
-	for {
-		switch t := ahead.Next(); t.Kind {
-		case lexer.Comment, lexer.ExecOpen, lexer.ExecClose:
-		default:
-			return t
-		}
-	}
-}
-
-func (f *Fingerprinter) opens(sql string, t lexer.Token) bool {
-	return t.Kind == lexer.Op && sql[t.Start] == '('
 }
 
 // name writes a bare name. Beside a dot it may spell a reserved word.
 func (f *Fingerprinter) name(s string, dotted bool) {
-	digit := '0' <= s[0] && s[0] <= '9'
-	if f.use && f.word == lexer.Use || f.hint && digit {
-		f.literal("?", false) // USE x, SET_VAR(sort_buffer_size = 16M)
-		return
+	switch f.word {
+	case lexer.Value:
+		// VALUE is VALUES behind the table of an INSERT and behind its columns.
+		if (f.verb == lexer.Insert || f.verb == lexer.Replace) && !f.onDuplicate && len(f.lists) == 0 &&
+			(f.written == aName || f.written == aClose) {
+			f.values()
+			return
+		}
+	case lexer.Row:
+		if next := f.peek(); f.rows == rowExpected && next.Kind == lexer.Op && f.src[next.Start] == '(' {
+			f.space(aName) // the row begins here: f.rows stays
+			f.dst = append(f.dst, "row"...)
+			return
+		}
 	}
 	quote := false
-	if f.last == aDot {
+	digit := '0' <= s[0] && s[0] <= '9'
+	if f.written == aDot {
 		quote = digit // .5 reads as a number
 	} else if digit || dotted {
-		quote = !lexer.BareName(s)
+		_, bare := lexer.Bare(s)
+		quote = !bare
 	}
 	f.other(aName)
 	if quote {
@@ -439,21 +337,12 @@ func (f *Fingerprinter) name(s string, dotted bool) {
 	if quote {
 		f.dst = append(f.dst, '`')
 	}
-	f.setWord(0)
 }
 
 // quotedName writes a name in quotes, without them where they change nothing.
 func (f *Fingerprinter) quotedName(s string) {
-	if f.use && f.word == lexer.Use {
-		f.literal("?", false)
-		return
-	}
 	quote, s := s[0], s[1:len(s)-1]
-	bare := lexer.BareName(s)
-	if !bare && f.last == aDot && lexer.Reserved(s) {
-		bare = true
-	}
-	if bare {
+	if f.bare || f.written == aDot && lexer.Reserved(s) {
 		f.name(s, false)
 		return
 	}
@@ -466,55 +355,6 @@ func (f *Fingerprinter) quotedName(s string) {
 		f.dst = appendLower(f.dst, strings.ReplaceAll(s, "`", "``"))
 	}
 	f.dst = append(f.dst, '`')
-	f.setWord(0)
-}
-
-func (f *Fingerprinter) op(s string) {
-	switch c := s[0]; c {
-	case '(':
-		f.open()
-		return
-	case ')':
-		f.close()
-		return
-	case ',':
-		f.comma()
-		return
-	case '.':
-		f.other(aDot)
-	case '@':
-		f.other(anAt)
-	case '*':
-		if f.operandExpected() {
-			f.other(aStar)
-		} else {
-			f.other(aBinary)
-		}
-	case '+', '-', '!', '~':
-		switch {
-		case s == "->" || s == "->>":
-			f.other(anArrow)
-		case len(s) > 1 || !f.operandExpected():
-			f.other(aBinary)
-		case c == '!' || c == '~':
-			f.other(aUnary)
-		default:
-			f.unarySign()
-		}
-	default:
-		f.other(aBinary)
-	}
-	f.dst = append(f.dst, s...)
-	f.setWord(0)
-}
-
-// unarySign prepares for a sign that goes if a literal follows.
-func (f *Fingerprinter) unarySign() {
-	if f.sign < 0 {
-		f.sign, f.signLast = len(f.dst), f.last
-	}
-	f.str, f.rows = false, noRows
-	f.space(aUnary)
 }
 
 func (f *Fingerprinter) open() {
@@ -523,7 +363,7 @@ func (f *Fingerprinter) open() {
 	switch {
 	case f.rows == rowExpected:
 		l.kind = valuesRow
-	case f.word == lexer.In:
+	case f.prev == lexer.In:
 		l.kind = inList
 	case n > 0 && f.lists[n-1].elem == elemEmpty && f.sign < 0 &&
 		(f.lists[n-1].kind == inList || f.lists[n-1].kind == tuple):
@@ -531,31 +371,26 @@ func (f *Fingerprinter) open() {
 	}
 	f.other(anOpen)
 	f.dst = append(f.dst, '(')
-	f.setWord(0)
 	f.lists = append(f.lists, l)
 }
 
 func (f *Fingerprinter) close() {
-	if len(f.lists) > f.floor {
-		f.endElement()
-	}
-	if len(f.lists) == f.floor {
-		f.other(aClose) // there is nothing to close
+	switch {
+	case len(f.lists) == f.floor: // there is nothing to close
+		f.other(aClose)
 		f.dst = append(f.dst, ')')
-	} else if !f.endList() {
+	case !f.endList():
 		f.dst = append(f.dst, ')')
 	}
-	f.sign, f.str, f.last = -1, false, aClose
-	f.setWord(0)
+	f.sign, f.written = -1, aClose
 }
 
 func (f *Fingerprinter) comma() {
 	if len(f.lists) > f.floor {
 		f.endElement()
 	}
-	f.sign, f.str, f.last = -1, false, aComma
+	f.sign, f.written = -1, aComma
 	f.dst = append(f.dst, ',')
-	f.setWord(0)
 	if f.rows != rowRead {
 		f.rows = noRows
 		return
@@ -587,6 +422,7 @@ func (f *Fingerprinter) endElement() {
 
 // endList ends the innermost list and reports whether it collapsed.
 func (f *Fingerprinter) endList() (collapsed bool) {
+	f.endElement()
 	n := len(f.lists) - 1
 	l := f.lists[n]
 	f.lists = f.lists[:n]
@@ -629,7 +465,7 @@ func (f *Fingerprinter) collapseRow(end int) {
 	f.rowsEnd = len(f.dst)
 }
 
-// closeAll ends the lists that are open at the end of a text, or of a hint. A
+// closeAll ends the lists that are open at the end of a statement or a hint. A
 // list that was cut off collapses as the whole one would.
 func (f *Fingerprinter) closeAll() {
 	if f.rows == rowExpected && f.rowsEnd >= 0 {
@@ -638,7 +474,6 @@ func (f *Fingerprinter) closeAll() {
 	}
 	for len(f.lists) > f.floor {
 		f.truncated = true
-		f.endElement()
 		f.endList()
 	}
 }

@@ -442,18 +442,27 @@ func init() {
 	}
 }
 
-// BareName reports whether s, written without quotes, reads as one name and
-// as nothing else.
-func BareName(s string) bool {
-	if s == "" || nameEnd(s, 0) != len(s) || lookup(s, 0, len(s)).Reserved() {
-		return false
+// Bare reports whether s, written without quotes, reads as one name and as
+// nothing else; and which word it spells, though it is none then.
+func Bare(s string) (w Word, ok bool) {
+	if s == "" || nameEnd(s, 0) != len(s) {
+		return 0, false
+	}
+	if w = lookup(s, 0, len(s)); w.Reserved() {
+		return 0, false
 	}
 	if class[s[0]] == classDigit {
 		end, kind := number(s, 0)
-		return kind == Ident && end == len(s)
+		return 0, kind == Ident && end == len(s)
 	}
-	return true
+	return w, true
 }
 
 // Reserved reports whether s spells a reserved word.
 func Reserved(s string) bool { return lookup(s, 0, len(s)).Reserved() }
+
+// Part returns a Lexer for src[start:end] of the text that l reads. Its tokens
+// have their places in the whole text.
+func (l *Lexer) Part(start, end int) Lexer {
+	return Lexer{src: l.src[:end], pos: start, mode: l.mode, identEnd: -1, dotEnd: -1}
+}

@@ -13,10 +13,11 @@ const (
 	Alter
 	Analyze
 	As
-	Binlog
 	By
 	Call
 	Change
+	Check
+	Columns
 	Create
 	Cross
 	Database
@@ -24,18 +25,15 @@ const (
 	Delete
 	Desc
 	Describe
-	Distinct
-	Do
 	Drop
+	Dual
 	Duplicate
 	Event
 	Except
-	Exists
 	Explain
-	Extract
 	False
+	Fields
 	For
-	Force
 	From
 	Function
 	Grant
@@ -43,52 +41,50 @@ const (
 	Having
 	Identified
 	If
-	Ignore
 	In
 	Index
-	Inner
+	Indexes
 	Insert
 	Intersect
 	Into
 	Is
 	Join
 	Key
-	Lateral
-	Left
+	Keys
+	Like
 	Limit
 	Load
 	Lock
-	Match
-	Natural
 	Not
 	Null
 	On
+	Optimize
 	Order
-	Outfile
-	Dumpfile
-	Partition
 	Password
 	Procedure
 	Recursive
+	References
 	Rename
+	Repair
 	Replace
 	Returning
 	Revoke
-	Right
 	Row
+	Schema
 	Select
 	Set
 	Show
 	StraightJoin
 	Table
 	Tables
-	Temporary
 	Time
 	Timestamp
+	To
 	Trigger
 	True
 	Truncate
 	Union
+	Unlock
 	Update
 	Use
 	User
@@ -103,24 +99,91 @@ const (
 )
 
 var named = [namedWords]string{
-	Alter: "alter", Analyze: "analyze", As: "as", Binlog: "binlog", By: "by", Call: "call",
-	Change: "change", Create: "create", Cross: "cross", Database: "database", Date: "date",
-	Delete: "delete", Desc: "desc", Describe: "describe", Distinct: "distinct", Do: "do",
-	Drop: "drop", Dumpfile: "dumpfile", Duplicate: "duplicate", Event: "event", Except: "except",
-	Exists: "exists", Explain: "explain", Extract: "extract", False: "false", For: "for",
-	Force: "force", From: "from", Function: "function", Grant: "grant", Group: "group",
-	Having: "having", Identified: "identified", If: "if", Ignore: "ignore", In: "in",
-	Index: "index", Inner: "inner", Insert: "insert", Intersect: "intersect", Into: "into",
-	Is: "is", Join: "join", Key: "key", Lateral: "lateral", Left: "left", Limit: "limit",
-	Load: "load", Lock: "lock", Match: "match", Natural: "natural", Not: "not", Null: "null",
-	On: "on", Order: "order", Outfile: "outfile", Partition: "partition", Password: "password",
-	Procedure: "procedure", Recursive: "recursive", Rename: "rename", Replace: "replace",
-	Returning: "returning", Revoke: "revoke", Right: "right", Row: "row", Select: "select",
-	Set: "set", Show: "show", StraightJoin: "straight_join", Table: "table", Tables: "tables",
-	Temporary: "temporary", Time: "time", Timestamp: "timestamp", Trigger: "trigger",
-	True: "true", Truncate: "truncate", Union: "union", Update: "update", Use: "use",
-	User: "user", Using: "using", Value: "value", Values: "values", View: "view",
-	Where: "where", Window: "window", With: "with",
+	Alter:        "alter",
+	Analyze:      "analyze",
+	As:           "as",
+	By:           "by",
+	Call:         "call",
+	Change:       "change",
+	Check:        "check",
+	Columns:      "columns",
+	Create:       "create",
+	Cross:        "cross",
+	Database:     "database",
+	Date:         "date",
+	Delete:       "delete",
+	Desc:         "desc",
+	Describe:     "describe",
+	Drop:         "drop",
+	Dual:         "dual",
+	Duplicate:    "duplicate",
+	Event:        "event",
+	Except:       "except",
+	Explain:      "explain",
+	False:        "false",
+	Fields:       "fields",
+	For:          "for",
+	From:         "from",
+	Function:     "function",
+	Grant:        "grant",
+	Group:        "group",
+	Having:       "having",
+	Identified:   "identified",
+	If:           "if",
+	In:           "in",
+	Index:        "index",
+	Indexes:      "indexes",
+	Insert:       "insert",
+	Intersect:    "intersect",
+	Into:         "into",
+	Is:           "is",
+	Join:         "join",
+	Key:          "key",
+	Keys:         "keys",
+	Like:         "like",
+	Limit:        "limit",
+	Load:         "load",
+	Lock:         "lock",
+	Not:          "not",
+	Null:         "null",
+	On:           "on",
+	Optimize:     "optimize",
+	Order:        "order",
+	Password:     "password",
+	Procedure:    "procedure",
+	Recursive:    "recursive",
+	References:   "references",
+	Rename:       "rename",
+	Repair:       "repair",
+	Replace:      "replace",
+	Returning:    "returning",
+	Revoke:       "revoke",
+	Row:          "row",
+	Schema:       "schema",
+	Select:       "select",
+	Set:          "set",
+	Show:         "show",
+	StraightJoin: "straight_join",
+	Table:        "table",
+	Tables:       "tables",
+	Time:         "time",
+	Timestamp:    "timestamp",
+	To:           "to",
+	Trigger:      "trigger",
+	True:         "true",
+	Truncate:     "truncate",
+	Union:        "union",
+	Unlock:       "unlock",
+	Update:       "update",
+	Use:          "use",
+	User:         "user",
+	Using:        "using",
+	Value:        "value",
+	Values:       "values",
+	View:         "view",
+	Where:        "where",
+	Window:       "window",
+	With:         "with",
 }
 
 // reserved are the words that cannot be a bare name in any version since

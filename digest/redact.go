@@ -1,0 +1,70 @@
+package digest
+
+import "bytes"
+
+// AppendRedacted appends sql to dst with ? for every literal and without its
+// comments, and returns the longer slice. Layout, case and quotes stay as they
+// are. Signs, introducers and the types of date literals go with their
+// literals. Where the text ends inside a string or a quoted name, that is ?
+// too. The fingerprint of the redacted text is the fingerprint of sql.
+func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
+	if isAdmin(sql) {
+		return append(dst, sql...)
+	}
+	var r reader
+	r.init(sql, f.Options)
+	var (
+		start   = len(dst)
+		end     = 0     // of the last token in sql
+		sign    = -1    // len(dst) before the signs that end dst
+		comment = false // a comment was dropped that may have parted two tokens
+	)
+	for {
+		t, c := r.next()
+		gap, text := sql[end:t.Start], sql[t.Start:t.End]
+		end = t.End
+		comment = comment && gap == ""
+		if sign < 0 || c != aValue {
+			dst = append(dst, gap...)
+		}
+		switch c {
+		case atEnd:
+			return dst
+		case aComment:
+			if bytes.HasSuffix(dst[start:], []byte("--")) || bytes.HasSuffix(dst[start:], []byte("...")) {
+				dst = append(dst, "/**/"...) // without it these may read as a comment, or as the mark of a cut
+			}
+			comment = len(dst) > start && !isSpace(dst[len(dst)-1])
+			continue
+		case aPrefix, aString:
+			continue
+		}
+		if comment && sign < 0 {
+			dst = append(dst, ' ')
+		}
+		comment = false
+		switch c {
+		case aValue:
+			if sign >= 0 {
+				dst = dst[:sign]
+			}
+			dst = append(dst, literalMark(t.Kind)...)
+		case aHintOpen:
+			dst = append(dst, "/*+"...)
+			end = t.Start + len("/*+")
+		case aHintClose:
+			dst = append(dst, "*/"...)
+			end = t.Start + len("*/")
+		default:
+			if c == aSign && sign < 0 {
+				sign = len(dst)
+			}
+			dst = append(dst, text...)
+		}
+		if c != aSign {
+			sign = -1
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
