@@ -34,7 +34,7 @@
 //
 // Give Explainer an account with SELECT and SHOW VIEW on the schemas in question
 // and nothing else: no EXECUTE, no FILE, no write privilege. [Explainer.ExplainNative]
-// and [Explainer.RunAnalyze] are apart and say what more they need.
+// and [Explainer.RunAndAnalyze] are apart and say what more they need.
 //
 //	CREATE USER explain@'10.0.0.%' IDENTIFIED BY '…';
 //	GRANT SELECT, SHOW VIEW ON shop.* TO explain@'10.0.0.%';

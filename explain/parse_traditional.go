@@ -54,7 +54,7 @@ func tableNode(x *row, cell func(string) string) *Node {
 	n := &Node{
 		Op: OpTable, SelectID: max(x.id, 0), SelectType: x.selectType,
 		Name: cell("table"), Rows: parseNumber(cell("rows")), Filtered: parseNumber(cell("filtered")),
-		PossibleKeys: list(cell("possible_keys")), Partitions: list(cell("partitions")), Ref: list(cell("ref")),
+		PossibleKeys: commas(cell("possible_keys")), Partitions: commas(cell("partitions")), Ref: commas(cell("ref")),
 	}
 	if n.Filtered.Known {
 		n.Filtered.Value = min(n.Filtered.Value, 100) // above 100 on old servers: MySQL bug 34124
@@ -70,8 +70,8 @@ func tableNode(x *row, cell func(string) string) *Node {
 	n.Access = Access(access)
 	keys, _, _ := strings.Cut(cell("key"), "|")
 	lengths, _, _ := strings.Cut(cell("key_len"), "|")
-	lens := list(lengths)
-	for i, name := range list(keys) {
+	lens := commas(lengths)
+	for i, name := range commas(keys) {
 		k := Key{Name: name}
 		if name == "#hash#$hj" {
 			continue // the hash table of a join, no index
@@ -413,7 +413,7 @@ func (b *builder) blockHas(id int, f Flag) bool {
 	return false
 }
 
-func list(s string) []string {
+func commas(s string) []string {
 	if s == "" {
 		return nil
 	}

@@ -293,7 +293,19 @@ type Plan struct {
 	// the severity of problems.
 	PerDay float64 `json:"per_day,omitempty"`
 
+	Hazards []Hazard `json:"-"` // those that were allowed or taken away
+
 	write writeKind // what Query writes
+	mode  Mode      // how Query and Select are read
+}
+
+// copy returns a plan whose PerDay may be set. The tree is shared.
+func (p *Plan) copy() *Plan {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	return &q
 }
 
 // Tables yields every access to a table in the order of execution.
