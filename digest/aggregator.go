@@ -1,0 +1,359 @@
+package digest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quern-dev/quern/slowlog"
+)
+
+// Options say what an Aggregator makes of events. The zero value is for a log of
+// which nothing else is known.
+type Options struct {
+	// Fingerprint says how to read statements.
+	Fingerprint FingerprintOptions
+	// GroupBy is what statements are grouped by; ByFingerprint if it is empty.
+	GroupBy []Group
+	// Filter says which events count.
+	Filter Filter
+
+	// Histograms are the measures that get a histogram beside QueryTime,
+	// LockTime and RowsExamined, which have one always.
+	Histograms []Measure
+
+	// Samples is how many events of a class are drawn by lot, to keep their text
+	// beside that of the slowest: 2 if it is 0, none if it is negative.
+	Samples int
+	// Text says what of a sample's text is kept.
+	Text TextMode
+	// MaxText is the number of bytes to which a sample's text is cut, 8 KiB if
+	// it is 0.
+	MaxText int
+
+	// MaxClasses is how many classes there are at most, without limit if it is
+	// 0. The statements of more go to Profile.Overflow.
+	MaxClasses int
+}
+
+// settings are the options that must agree for profiles to merge: those on which
+// depends what a class is and what it holds.
+type settings struct {
+	fingerprint string // version of the fingerprints and what shapes them
+	groups      string
+	hists       []Measure
+	samples     int
+	text        TextMode
+	maxText     int
+}
+
+func (o *Options) settings() settings {
+	s := settings{
+		fingerprint: idVersion,
+		hists:       slices.Compact(slices.Sorted(slices.Values(o.Histograms))),
+		samples:     o.Samples,
+		text:        o.Text,
+		maxText:     o.MaxText,
+	}
+	var names []string
+	for _, g := range o.GroupBy {
+		names = append(names, g.String())
+	}
+	s.groups = strings.Join(names, ",")
+	if s.groups == "" {
+		s.groups = ByFingerprint.String()
+	}
+	if s.samples == 0 {
+		s.samples = 2
+	}
+	s.samples = max(s.samples, 0)
+	if s.maxText <= 0 {
+		s.maxText = 8 << 10
+	}
+	return s
+}
+
+// An Aggregator adds events up to a Profile. The zero value works. It is not for
+// concurrent use: give each goroutine its own and merge them.
+//
+// Its memory grows with the number of classes, not with that of events.
+type Aggregator struct {
+	Options Options // not to be changed after the first call of a method
+
+	ready      bool
+	settings   settings
+	plain      bool // grouped by fingerprint alone
+	hists      [numMeasures]bool
+	rule       rule
+	names      names
+	printer    Fingerprinter
+	statements map[string]*statement // by fingerprint, where group or filter ask for them
+
+	facts facts
+	key   []byte
+	text  []byte
+
+	totals     totals
+	classes    map[string]*Class
+	overflow   *Class
+	generation uint32 // of the classes that no Profile shares; never 0
+}
+
+// statement is what group and filter ask of a fingerprint.
+type statement struct {
+	verb      string
+	tables    []string
+	tableList string
+}
+
+// maxStatements bounds Aggregator.statements.
+const maxStatements = 1 << 16
+
+func (a *Aggregator) init() {
+	if a.ready {
+		return
+	}
+	a.ready = true
+	a.start(a.Options.settings())
+	for i := range a.Options.GroupBy {
+		a.plain = a.plain && a.Options.GroupBy[i].isFingerprint()
+	}
+	a.printer.Options = a.Options.Fingerprint
+}
+
+func (a *Aggregator) start(s settings) {
+	a.settings = s
+	a.plain = s.groups == ByFingerprint.String()
+	a.hists[QueryTime], a.hists[LockTime], a.hists[RowsExamined] = true, true, true
+	for _, m := range s.hists {
+		a.hists[m] = true
+	}
+	a.rule = rule{s.samples, s.text, s.maxText, &a.printer, &a.names}
+	a.classes = make(map[string]*Class)
+	a.generation = 1
+}
+
+// Add adds an event that passes the filter. It keeps nothing of ev, and
+// allocates only for what it has not met before.
+func (a *Aggregator) Add(ev *slowlog.Event) {
+	a.init()
+	if !a.Options.Filter.pass(ev) || !a.classify(ev) {
+		a.totals.filtered++
+		return
+	}
+	a.facts.set(ev, &a.hists)
+	a.totals.add(&a.facts, Kind(a.key[0]))
+	a.class(ev).add(&a.facts, &a.rule)
+}
+
+// classify makes the key of the event's class: its Kind and the values of its
+// groups. It reports whether the event passes the filter of statements.
+func (a *Aggregator) classify(ev *slowlog.Event) bool {
+	kind := Statements
+	switch {
+	case ev.Throttled > 0:
+		kind = Suppressed
+	case ev.Command != "":
+		kind = Commands
+	}
+	a.key = append(a.key[:0], byte(kind))
+	byStatement := a.Options.Filter.ofStatement()
+	if a.plain && !byStatement {
+		a.key = a.appendFingerprint(a.key, ev, kind)
+		return true
+	}
+	a.text = a.appendFingerprint(a.text[:0], ev, kind)
+	query := ev.Query
+	if kind != Statements {
+		query = "" // the server's words
+	}
+	if byStatement && !a.Options.Filter.passStatement(a.statement(a.text, query)) {
+		return false
+	}
+	if a.plain {
+		a.key = append(a.key, a.text...)
+		return true
+	}
+	for i := range a.Options.GroupBy {
+		switch g := &a.Options.GroupBy[i]; {
+		case g.ofEvent != nil:
+			a.key = appendString(a.key, g.ofEvent(ev))
+		case g.ofStatement != nil:
+			a.key = appendString(a.key, g.ofStatement(a.statement(a.text, query)))
+		default:
+			a.key = appendUint(a.key, uint64(len(a.text)))
+			a.key = append(a.key, a.text...)
+		}
+	}
+	return true
+}
+
+// The fingerprints of what is no statement.
+const (
+	commandPrefix  = "administrator command: "
+	suppressedText = "statements suppressed by log_throttle_queries_not_using_indexes"
+)
+
+func (a *Aggregator) appendFingerprint(b []byte, ev *slowlog.Event, kind Kind) []byte {
+	switch kind {
+	case Suppressed:
+		return append(b, suppressedText...)
+	case Commands:
+		return append(append(b, commandPrefix...), ev.Command...)
+	}
+	return a.printer.Append(b, ev.Query)
+}
+
+// statement returns what is known of the statements of a fingerprint.
+func (a *Aggregator) statement(fingerprint []byte, query string) *statement {
+	if st := a.statements[string(fingerprint)]; st != nil {
+		return st
+	}
+	s := a.printer.Statement(query)
+	st := &statement{verb: strings.Clone(s.Verb)}
+	for _, t := range s.Tables {
+		st.tables = append(st.tables, strings.Clone(t))
+	}
+	st.tableList = strings.Join(slices.Compact(slices.Sorted(slices.Values(st.tables))), ",")
+	if a.statements == nil || len(a.statements) >= maxStatements {
+		a.statements = make(map[string]*statement)
+	}
+	a.statements[string(fingerprint)] = st
+	return st
+}
+
+// class returns the class whose key a.key is, ready to be changed.
+func (a *Aggregator) class(ev *slowlog.Event) *Class {
+	if c := a.classes[string(a.key)]; c != nil {
+		return a.own(c)
+	}
+	if a.full() {
+		return a.rest()
+	}
+	c := newClass(Kind(a.key[0]), string(a.key))
+	c.generation = a.generation
+	a.classes[c.key] = c
+	a.describe(c, ev)
+	return c
+}
+
+func (a *Aggregator) full() bool {
+	return a.Options.MaxClasses > 0 && len(a.classes) >= a.Options.MaxClasses
+}
+
+// own returns c, or the copy that takes its place where a Profile shares c.
+func (a *Aggregator) own(c *Class) *Class {
+	if c.generation != a.generation {
+		c = c.clone()
+		c.generation = a.generation
+		if c.Kind == Overflow {
+			a.overflow = c
+		} else {
+			a.classes[c.key] = c
+		}
+	}
+	return c
+}
+
+// rest returns the class of the statements whose class found no room.
+func (a *Aggregator) rest() *Class {
+	if a.overflow == nil {
+		a.overflow = newClass(Overflow, "")
+		a.overflow.generation = a.generation
+	}
+	return a.own(a.overflow)
+}
+
+// describe sets what the first event of a class tells of all of them.
+func (a *Aggregator) describe(c *Class, ev *slowlog.Event) {
+	body := c.key[1:]
+	c.ID = a.printer.ID([]byte(body))
+	if c.Kind != Statements {
+		c.ID = a.printer.ID([]byte(c.key)) // with the kind before it
+	}
+	byFingerprint := a.plain
+	if a.plain {
+		c.Fingerprint = body
+	} else {
+		r := wireReader{rest: []byte(body)}
+		for i := range a.Options.GroupBy {
+			v := r.string()
+			c.Key = append(c.Key, v)
+			if a.Options.GroupBy[i].isFingerprint() {
+				c.Fingerprint, byFingerprint = v, true
+			}
+		}
+	}
+	if c.Kind != Statements {
+		return
+	}
+	s := a.printer.Statement(ev.Query)
+	for i := range a.Options.GroupBy {
+		switch g := &a.Options.GroupBy[i]; {
+		case g.name == ByVerb.name && g.ofStatement != nil:
+			c.Verb = a.names.keep(s.Verb)
+		case g.name == ByTables.name && g.ofStatement != nil:
+			c.Tables = a.keepAll(s.Tables)
+		}
+	}
+	if byFingerprint {
+		c.Verb = a.names.keep(s.Verb)
+		c.Tables = a.keepAll(s.Tables)
+	}
+}
+
+func (a *Aggregator) keepAll(ss []string) []string {
+	var kept []string
+	for _, s := range ss {
+		kept = append(kept, a.names.keep(s))
+	}
+	return kept
+}
+
+// AddSkipped notes that n damaged records of the log were skipped.
+func (a *Aggregator) AddSkipped(n uint64) { a.totals.skipped += n }
+
+// Profile returns what was added so far. Events that are added later do not
+// change it: it shares the aggregator's memory until then.
+func (a *Aggregator) Profile() *Profile {
+	a.init()
+	p := &Profile{settings: a.settings, overflow: a.overflow}
+	p.setTotals(&a.totals)
+	p.classes = make([]*Class, 0, len(a.classes))
+	for _, c := range a.classes {
+		p.classes = append(p.classes, c)
+	}
+	slices.SortFunc(p.classes, compareClasses)
+	a.generation++
+	return p
+}
+
+// Merge adds all that was added to o, which stays as it is. The result is the
+// same as if the events had been added to a, as long as neither has an overflow
+// and no class more users, hosts, schemas or routines than it tells apart. The
+// error is an *OptionsError, and a unchanged, if the options of the two do not
+// agree; filters may differ.
+func (a *Aggregator) Merge(o *Aggregator) error { return a.MergeProfile(o.Profile()) }
+
+// MergeProfile is Merge with a Profile, such as one of another host.
+func (a *Aggregator) MergeProfile(p *Profile) error {
+	a.init()
+	if err := a.settings.agree(&p.settings); err != nil {
+		return err
+	}
+	a.totals.merge(&p.totals)
+	for _, c := range p.classes {
+		if have := a.classes[c.key]; have != nil {
+			a.own(have).merge(c, &a.rule)
+		} else if a.full() {
+			a.rest().merge(c, &a.rule)
+		} else {
+			shared := *c
+			shared.generation = 0
+			a.classes[c.key] = &shared
+		}
+	}
+	if p.overflow != nil {
+		a.rest().merge(p.overflow, &a.rule)
+	}
+	return nil
+}

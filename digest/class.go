@@ -1,0 +1,283 @@
+package digest
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Kind says what the events of a Class are.
+type Kind uint8
+
+const (
+	// Statements are of one fingerprint, or of one key of another grouping.
+	Statements Kind = iota
+	// Commands are administrator commands of one name, such as Ping.
+	Commands
+	// Suppressed are a server's summaries of the statements that
+	// log_throttle_queries_not_using_indexes kept out of its log. Their query
+	// time is no statement's: it is the sum of those of many.
+	Suppressed
+	// Overflow is the rest: the statements whose class found no room. What it
+	// counts, it counts exactly.
+	Overflow
+)
+
+func (k Kind) String() string {
+	return [...]string{"statements", "commands", "suppressed", "overflow"}[k]
+}
+
+// A Class is the statements that have one fingerprint, or one key of another
+// grouping, and what is known of them all. It belongs to its Profile: do not
+// change it.
+type Class struct {
+	ID   ID
+	Kind Kind
+	// Fingerprint of the statements; that of Commands is "administrator
+	// command: " and the command's name. It is empty where the grouping does
+	// not tell it.
+	Fingerprint string
+	// Key has one value for each part of the grouping, in its order. It is nil
+	// where statements are grouped by their fingerprint alone.
+	Key []string
+	// Verb is the statement's verb, such as SELECT, and Tables are those that it
+	// names, as far as the grouping tells them.
+	Verb   string
+	Tables []string
+
+	// Count is the sum of the weights: how many statements the events stand for.
+	Count float64
+	// Observed is the number of events.
+	Observed uint64
+
+	// The measures that have a histogram in every class; Summary and Histogram
+	// give the others. A value that an event does not have is not in them.
+	QueryTime    Durations
+	LockTime     Durations
+	RowsExamined Histogram
+
+	key         string // what the class is found by
+	generation  uint32 // of the aggregator when the class was made; see Aggregator.Profile
+	weight      uint64 // Count in units
+	first, last int64  // nanoseconds since 1970, noTime if not known
+
+	// Most classes of a log with many of them are of one event. Such a class
+	// keeps the event (facts.appendSingle) and makes the detail when asked.
+	single []byte
+	detail *detail
+}
+
+// newClass returns an empty class.
+func newClass(kind Kind, key string) *Class {
+	return &Class{Kind: kind, key: key, first: noTime, last: noTime}
+}
+
+// Name returns what to call the class: its fingerprint or, where it has none,
+// the values of its key.
+func (c *Class) Name() string {
+	switch {
+	case c.Fingerprint != "":
+		return c.Fingerprint
+	case c.Kind == Overflow:
+		return "(other classes)"
+	}
+	return strings.Join(c.Key, ", ")
+}
+
+// CountError returns the standard error of Count; see Summary.CountError.
+func (c *Class) CountError() float64 {
+	// The events that give no query time are in Count, and not in QueryTime.
+	if n := c.QueryTime.Count(); n > 0 {
+		return c.QueryTime.CountError() * c.Count / n
+	}
+	return 0
+}
+
+// FirstSeen returns when the first of the events was logged, in UTC; the zero
+// time if the log does not tell.
+func (c *Class) FirstSeen() time.Time { return timeOf(c.first) }
+
+// LastSeen returns when the last of the events was logged, in UTC; the zero
+// time if the log does not tell.
+func (c *Class) LastSeen() time.Time { return timeOf(c.last) }
+
+// Summary returns the summary of a measure. It is empty if no event has it.
+func (c *Class) Summary(m Measure) *Summary {
+	switch m {
+	case QueryTime:
+		return &c.QueryTime.h.Summary
+	case LockTime:
+		return &c.LockTime.h.Summary
+	case RowsExamined:
+		return &c.RowsExamined.Summary
+	}
+	for i, d := 0, c.details(); i < len(d.measures); i++ {
+		if d.measures[i].measure == m {
+			return &d.measures[i].h.Summary
+		}
+	}
+	return new(Summary)
+}
+
+// Histogram returns the histogram of a measure: QueryTime, LockTime,
+// RowsExamined or one of Options.Histograms. It is nil of another one and empty
+// if no event has it.
+func (c *Class) Histogram(m Measure) *Histogram {
+	switch m {
+	case QueryTime:
+		return &c.QueryTime.h
+	case LockTime:
+		return &c.LockTime.h
+	case RowsExamined:
+		return &c.RowsExamined
+	}
+	for i, d := 0, c.details(); i < len(d.measures); i++ {
+		if dm := &d.measures[i]; dm.measure == m {
+			if dm.hist {
+				return &dm.h
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// Measures returns the measures that at least one event has, in rising order.
+func (c *Class) Measures() []Measure {
+	var ms []Measure
+	for _, m := range []Measure{QueryTime, LockTime, RowsExamined} {
+		if c.Summary(m).n > 0 {
+			ms = append(ms, m)
+		}
+	}
+	for _, dm := range c.details().measures {
+		ms = append(ms, dm.measure)
+	}
+	slices.Sort(ms)
+	return ms
+}
+
+// Users returns the users by falling count, and the count of those that found no
+// room.
+func (c *Class) Users() (users []Value, rest float64) { return c.details().users.list() }
+
+// Hosts returns the hosts, or the addresses where a host has no name, by
+// falling count, and the count of those that found no room.
+func (c *Class) Hosts() (hosts []Value, rest float64) { return c.details().hosts.list() }
+
+// Schemas returns the default schemas by falling count, and the count of those
+// that found no room.
+func (c *Class) Schemas() (schemas []Value, rest float64) { return c.details().schemas.list() }
+
+// Routines returns the stored routines that ran the statement by falling count,
+// and the count of those that found no room.
+func (c *Class) Routines() (routines []Value, rest float64) { return c.details().routines.list() }
+
+// Errors returns the numbers of the errors that statements ended with, by
+// falling count, and the count of the errors whose number found no room. A
+// statement that was killed counts once.
+func (c *Class) Errors() (errors []ErrorNumber, rest float64) { return c.details().errors.list() }
+
+// ErrorCount returns how many statements ended with an error or were killed.
+func (c *Class) ErrorCount() float64 { return floatWeight(c.details().errors.total) }
+
+// Suspects returns how many values the events had that no server can mean. They
+// are in no sum.
+func (c *Class) Suspects() uint64 { return c.details().suspects }
+
+// SuppressedStatements returns how many statements the events of a Suppressed
+// class say were kept out of the log.
+func (c *Class) SuppressedStatements() uint64 { return c.details().suppressed }
+
+// SessionSampled reports whether some of the events were sampled by session: the
+// error of Count is then larger than CountError says.
+func (c *Class) SessionSampled() bool { return c.details().sessionSampled }
+
+// Timeline returns when the statements ran.
+func (c *Class) Timeline() []Interval { return c.details().timeline.list() }
+
+// Sample returns the slowest of the events whose text is kept, nil if none is.
+func (c *Class) Sample() *Sample { return c.details().samples.slowest }
+
+// Samples returns the events whose text is kept, the slowest first, then
+// those that were drawn by lot.
+func (c *Class) Samples() []*Sample { return c.details().samples.list() }
+
+// details returns the detail, made of the single event if there is but one.
+func (c *Class) details() *detail {
+	switch {
+	case c.detail != nil:
+		return c.detail
+	case c.single == nil:
+		return new(detail)
+	}
+	return c.decodeSingle()
+}
+
+// add adds an event.
+func (c *Class) add(f *facts, r *rule) {
+	if c.Observed > 0 && c.detail == nil {
+		c.detail, c.single = c.details(), nil // of the fields as they are so far
+		c.detail.samples.trim(r.samples)
+	}
+	c.Observed++
+	c.weight = addSaturated(c.weight, f.weight)
+	c.Count = floatWeight(c.weight)
+	c.seen(f.time, f.time)
+	for i := range f.values {
+		switch v := &f.values[i]; v.measure {
+		case QueryTime:
+			c.QueryTime.h.add(v.v, f.weight)
+		case LockTime:
+			c.LockTime.h.add(v.v, f.weight)
+		case RowsExamined:
+			c.RowsExamined.add(v.v, f.weight)
+		}
+	}
+	if c.Observed == 1 {
+		c.single = f.appendSingle(nil, f.sample(r))
+		return
+	}
+	c.detail.add(f, r)
+}
+
+func (c *Class) seen(first, last int64) {
+	if first != noTime && (c.first == noTime || first < c.first) {
+		c.first = first
+	}
+	c.last = max(c.last, last)
+}
+
+// merge adds the events of o.
+func (c *Class) merge(o *Class, r *rule) {
+	if o.Observed == 0 {
+		return
+	}
+	od := o.details()
+	if c.Observed == 0 {
+		c.detail = new(detail)
+	} else {
+		c.detail = c.details()
+	}
+	c.single = nil
+	c.Observed += o.Observed
+	c.weight = addSaturated(c.weight, o.weight)
+	c.Count = floatWeight(c.weight)
+	c.seen(o.first, o.last)
+	c.QueryTime.Merge(&o.QueryTime)
+	c.LockTime.Merge(&o.LockTime)
+	c.RowsExamined.Merge(&o.RowsExamined)
+	c.detail.merge(od, r)
+}
+
+// clone returns a copy that shares nothing that add or merge changes.
+func (c *Class) clone() *Class {
+	n := *c
+	n.QueryTime.h = c.QueryTime.h.clone()
+	n.LockTime.h = c.LockTime.h.clone()
+	n.RowsExamined = c.RowsExamined.clone()
+	if c.detail != nil {
+		n.detail = c.detail.clone()
+	}
+	return &n
+}

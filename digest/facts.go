@@ -1,0 +1,123 @@
+package digest
+
+import (
+	"math"
+	"time"
+
+	"github.com/quern-dev/quern/slowlog"
+)
+
+// facts are what the aggregation takes from an event. Their strings may belong
+// to the reader's buffer: who keeps one clones it.
+type facts struct {
+	weight    uint64 // in units
+	time      int64  // nanoseconds since 1970, noTime if not known
+	queryTime int64
+	values    []value // measures given, in the order of the event
+	suspects  uint64
+	// statements that a server's summary says it suppressed
+	suppressed uint64
+
+	user, host, schema, routine string
+	errno                       int32 // of an error or a kill, 0 if none
+	sessionSampled              bool
+
+	query        string
+	traceID      string
+	threadID     uint64
+	offset, line int64
+	truncated    bool
+}
+
+type value struct {
+	measure Measure
+	hist    bool // the class keeps a histogram of it
+	v       int64
+}
+
+const noTime = math.MinInt64
+
+// maxSecond bounds the times that count as known, in seconds before and after
+// 1970.
+const maxSecond = 1 << 33
+
+// unixNano returns noTime for the zero time and for years that do not fit.
+func unixNano(t time.Time) int64 {
+	if sec := t.Unix(); t.IsZero() || sec < -maxSecond || sec > maxSecond {
+		return noTime
+	}
+	return t.UnixNano()
+}
+
+func timeOf(ns int64) time.Time {
+	if ns == noTime {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
+
+// set fills f from the event and keeps the memory of f.values.
+func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
+	*f = facts{
+		weight:         weightOne,
+		time:           unixNano(ev.Time),
+		queryTime:      int64(max(ev.QueryTime, 0)),
+		values:         f.values[:0],
+		user:           ev.User,
+		host:           ev.Host,
+		schema:         ev.Schema,
+		routine:        ev.StoredRoutine,
+		errno:          int32(ev.Errno),
+		sessionSampled: ev.SessionSampled,
+		query:          ev.Query,
+		threadID:       ev.ThreadID,
+		offset:         ev.Offset,
+		line:           ev.Line,
+		truncated:      ev.Truncated,
+		suppressed:     ev.Throttled,
+	}
+	if ev.Weight != 1 {
+		if w := fixedWeight(ev.Weight); w > 0 {
+			f.weight = w
+		}
+	}
+	if f.host == "" {
+		f.host = ev.IP
+	}
+	if f.errno == 0 {
+		f.errno = int32(ev.Killed)
+	}
+	f.field(QueryTime, uint64(f.queryTime), ev.Has(slowlog.FieldQueryTime), hists)
+	f.field(LockTime, uint64(max(ev.LockTime, 0)), ev.Has(slowlog.FieldLockTime), hists)
+	f.field(RowsSent, ev.RowsSent, ev.Has(slowlog.FieldRowsSent), hists)
+	f.field(RowsExamined, ev.RowsExamined, ev.Has(slowlog.FieldRowsExamined), hists)
+	f.field(RowsAffected, ev.RowsAffected, ev.Has(slowlog.FieldRowsAffected), hists)
+	f.field(BytesSent, ev.BytesSent, ev.Has(slowlog.FieldBytesSent), hists)
+	for i := range ev.Metrics {
+		m := &ev.Metrics[i]
+		if m.Suspect {
+			f.suspects++
+			continue
+		}
+		if !numeric(m.Key) {
+			continue
+		}
+		n := m.Number()
+		if n < 0 {
+			f.suspects++ // a count above the largest int64
+			continue
+		}
+		id := MeasureOf(m.Key)
+		f.values = append(f.values, value{id, hists[id], n})
+	}
+}
+
+// field adds the value of a field that the event has. One that is not 0 it has,
+// whether its maker said so or not.
+func (f *facts) field(m Measure, v uint64, has bool, hists *[numMeasures]bool) {
+	if v > math.MaxInt64 {
+		f.suspects++
+	} else if has || v != 0 {
+		f.values = append(f.values, value{m, hists[m], int64(v)})
+	}
+}

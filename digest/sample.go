@@ -1,0 +1,207 @@
+package digest
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// A Sample is one event of a class, with the statement's text.
+type Sample struct {
+	Query        string // as the rule of the aggregator has it: whole, cut, or without its literals
+	Truncated    bool   // Query is not the whole statement
+	Redacted     bool   // Query has ? in place of its literals
+	Schema       string
+	User, Host   string
+	Time         time.Time // when it was logged, the zero time if not known
+	QueryTime    time.Duration
+	RowsSent     int64
+	RowsExamined int64
+	ThreadID     uint64
+	TraceID      string // of the trace that the statement belongs to, if one is known
+	Offset, Line int64  // where the log has it
+
+	draw draw
+}
+
+// A draw decides which events are samples. It is made of hashes, so that of the
+// same events the same are kept, whatever the order in which they are met.
+type draw struct {
+	lot  uint64 // of when and by whom the statement ran
+	text uint64 // of the statement
+}
+
+func (d draw) compare(o draw) int {
+	return cmp.Or(cmp.Compare(d.lot, o.lot), cmp.Compare(d.text, o.text))
+}
+
+// A TextMode says what of a statement's text a sample keeps.
+type TextMode uint8
+
+const (
+	TextVerbatim TextMode = iota // as it is
+	TextRedacted                 // with ? in place of its literals, without comments
+	TextNone                     // nothing: there are no samples
+)
+
+func (m TextMode) String() string {
+	return [...]string{"verbatim", "redacted", "none"}[m]
+}
+
+// rule is what an aggregator keeps of the events.
+type rule struct {
+	samples int // drawn by lot, beside the slowest
+	text    TextMode
+	maxText int
+	printer *Fingerprinter
+	names   *names
+}
+
+// samples are the slowest event and those of the lowest lots.
+type samples struct {
+	slowest *Sample
+	lowest  []*Sample // by rising lot
+}
+
+// lot returns the number that the event draws.
+func (f *facts) lot() uint64 {
+	h := mix(uint64(f.time), uint64(f.queryTime)+0x9e3779b97f4a7c15)
+	return mix(h^f.threadID, uint64(len(f.query))+0xbf58476d1ce4e5b9)
+}
+
+// mix is a step of the hash wyhash, whose strength is plenty for drawing lots.
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
+	return hi ^ lo
+}
+
+// hashText is the hash FNV-1a.
+func hashText(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+func (s *samples) add(f *facts, r *rule) {
+	if r.text == TextNone || f.query == "" {
+		return
+	}
+	d := draw{lot: f.lot()}
+	// Most events are told off by their lot alone.
+	slowest := s.slowest == nil || f.queryTime > int64(s.slowest.QueryTime) ||
+		f.queryTime == int64(s.slowest.QueryTime) && d.lot <= s.slowest.draw.lot
+	lowest := len(s.lowest) < r.samples || r.samples > 0 && d.lot <= s.lowest[len(s.lowest)-1].draw.lot
+	if !slowest && !lowest {
+		return
+	}
+	d.text = hashText(f.query)
+	slowest = slowest && (s.slowest == nil || slower(time.Duration(f.queryTime), d, s.slowest))
+	at, found := s.search(d)
+	lowest = !found && at < r.samples
+	if !slowest && !lowest {
+		return
+	}
+	kept := f.sample(r)
+	if slowest {
+		s.slowest = kept
+	}
+	if lowest {
+		s.lowest = slices.Insert(s.lowest, at, kept)
+		s.trim(r.samples)
+	}
+}
+
+// search returns where d is, or would be, in s.lowest.
+func (s *samples) search(d draw) (at int, found bool) {
+	return slices.BinarySearchFunc(s.lowest, d, func(s *Sample, d draw) int { return s.draw.compare(d) })
+}
+
+// slower reports whether an event comes before the sample, the slowest first.
+func slower(queryTime time.Duration, d draw, s *Sample) bool {
+	return queryTime > s.QueryTime || queryTime == s.QueryTime && d.compare(s.draw) < 0
+}
+
+func (s *samples) trim(n int) {
+	if len(s.lowest) > n {
+		clear(s.lowest[n:])
+		s.lowest = s.lowest[:n]
+	}
+}
+
+func (s *samples) merge(o *samples, n int) {
+	if o.slowest != nil && (s.slowest == nil || slower(o.slowest.QueryTime, o.slowest.draw, s.slowest)) {
+		s.slowest = o.slowest
+	}
+	for _, l := range o.lowest {
+		if at, found := s.search(l.draw); !found && at < n {
+			s.lowest = slices.Insert(s.lowest, at, l)
+		}
+	}
+	s.trim(n)
+}
+
+func (s *samples) list() []*Sample {
+	if s.slowest == nil {
+		return nil
+	}
+	list := []*Sample{s.slowest}
+	for _, l := range s.lowest {
+		if l.draw != s.slowest.draw {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// sample returns the event as a sample that shares no memory with it, nil if
+// none is to be kept.
+func (f *facts) sample(r *rule) *Sample {
+	if r.text == TextNone || f.query == "" {
+		return nil
+	}
+	s := &Sample{
+		Truncated: f.truncated,
+		Schema:    r.names.keep(f.schema),
+		User:      r.names.keep(f.user),
+		Host:      r.names.keep(f.host),
+		Time:      timeOf(f.time),
+		QueryTime: time.Duration(f.queryTime),
+		ThreadID:  f.threadID,
+		TraceID:   string([]byte(f.traceID)),
+		Offset:    f.offset,
+		Line:      f.line,
+		draw:      draw{f.lot(), hashText(f.query)},
+	}
+	for _, v := range f.values {
+		switch v.measure {
+		case RowsSent:
+			s.RowsSent = v.v
+		case RowsExamined:
+			s.RowsExamined = v.v
+		}
+	}
+	s.setQuery(f.query, r)
+	return s
+}
+
+// setQuery keeps what the rule allows of the statement.
+func (s *Sample) setQuery(query string, r *rule) {
+	kept := query
+	if r.text == TextRedacted {
+		kept = r.printer.Statement(query).Redacted
+		s.Redacted = true
+	}
+	if len(kept) > r.maxText {
+		end := r.maxText
+		for end > 0 && !utf8.RuneStart(kept[end]) {
+			end--
+		}
+		kept = kept[:end]
+		s.Truncated = true
+	}
+	s.Query = string([]byte(kept))
+}
