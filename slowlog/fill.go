@@ -263,7 +263,11 @@ func (d *decoder) values(line string, step int) int {
 		if step < len(d.shape) {
 			if st := &d.shape[step]; strings.HasPrefix(line[p:], st.lead) {
 				step++
-				p = d.value(line, p+len(st.lead), st.key, st.name)
+				p += len(st.lead)
+				for p < len(line) && line[p] == ' ' { // more of them than the last time
+					p++
+				}
+				p = d.value(line, p, st.key, st.name)
 				continue
 			}
 		}
