@@ -1,0 +1,292 @@
+package slowlog
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Writer writes events as a slow log, in the words that MySQL 8 has for what
+// every server logs and Percona Server and MariaDB for the rest, so that a
+// Reader and other tools read them.
+//
+// What a Reader makes of the log are the events as they were written, but for
+// their Offset and Line, and these:
+//
+//   - an event without a QueryTime has one, of 0: a record of a slow log must
+//     have one;
+//   - a Weight that no metric of the event explains becomes a rate limit, and
+//     a weight with a fraction a whole one;
+//   - a Time that was carried from a record that was not written is the event's
+//     own, and so is a schema;
+//   - line breaks in a name are blanks.
+type Writer struct {
+	// Redact, if not nil, is called with each statement and returns what is to be
+	// written, such as its fingerprint. What else may hold a value of a statement
+	// is then left out: the texts of warnings behind their number, plans, and
+	// metrics that this package does not know.
+	Redact func(query string) string
+
+	w      *bufio.Writer
+	buf    []byte
+	time   time.Time // of the last "# Time" line
+	schema string    // of the last "use" line
+}
+
+// NewWriter returns a Writer to w. It buffers; call Flush in the end.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriter(w)} }
+
+// Flush writes what is buffered.
+func (w *Writer) Flush() error { return w.w.Flush() }
+
+// Write writes one event. It returns the error of the underlying writer, which
+// stays.
+func (w *Writer) Write(ev *Event) error {
+	b := w.buf[:0]
+	if ev.Schema == "" && !ev.Has(FieldSchema) && w.schema != "" {
+		// Servers write no line for no schema, but a banner ends the last one's force.
+		b = append(b, "/usr/sbin/mysqld, Version: as before. started with:\nTcp port: 0  Unix socket: \nTime                 Id Command    Argument\n"...)
+		w.schema = ""
+	}
+	stamped := w.appendTime(&b, ev)
+	b = appendUser(b, ev)
+	b = w.appendValues(b, ev)
+	b = w.appendTexts(b, ev)
+	b = w.appendUse(b, ev)
+	if stamped {
+		b = append(b, "SET timestamp="...)
+		b = appendStamp(b, ev)
+		b = append(b, ";\n"...)
+	}
+	b = w.appendStatement(b, ev)
+	w.buf = b
+	_, err := w.w.Write(b)
+	return err
+}
+
+// appendTime writes the "# Time" line, and reports whether a SET line is to give
+// the time.
+func (w *Writer) appendTime(b *[]byte, ev *Event) (stamped bool) {
+	switch {
+	case ev.Time.IsZero():
+		return false
+	case ev.TimeSource == TimeTimestamp:
+		return true
+	case ev.TimeSource == TimeCarried && ev.Time.Equal(w.time):
+		return false
+	}
+	*b = append(*b, timePrefix...)
+	*b = ev.Time.UTC().AppendFormat(*b, "2006-01-02T15:04:05")
+	*b = appendFraction(*b, ev.Time.Nanosecond())
+	*b = append(*b, "Z\n"...)
+	w.time = ev.Time
+	return true
+}
+
+// appendStamp writes the time as seconds since 1970, with a fraction where it
+// is the only time of the record.
+func appendStamp(b []byte, ev *Event) []byte {
+	b = strconv.AppendInt(b, ev.Time.Unix(), 10)
+	if ev.TimeSource == TimeTimestamp && ev.Time.Nanosecond() != 0 {
+		b = appendFraction(b, ev.Time.Nanosecond())
+	}
+	return b
+}
+
+// appendFraction writes ".123456", or nine digits where they are needed.
+func appendFraction(b []byte, nsec int) []byte {
+	digits := 6
+	if nsec%1000 != 0 {
+		digits = 9
+	} else {
+		nsec /= 1000
+	}
+	b = append(b, '.')
+	s := strconv.Itoa(nsec)
+	for range digits - len(s) {
+		b = append(b, '0')
+	}
+	return append(b, s...)
+}
+
+func appendSeconds(b []byte, d time.Duration) []byte {
+	b = strconv.AppendInt(b, int64(d/time.Second), 10)
+	return appendFraction(b, int(d%time.Second))
+}
+
+// oneLine returns s without line breaks, for a header line.
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+func appendUser(b []byte, ev *Event) []byte {
+	if ev.Has(FieldUser) {
+		b = append(b, userPrefix...)
+		b = append(b, oneLine.Replace(ev.Account)...)
+		b = append(b, '[')
+		b = append(b, oneLine.Replace(ev.User)...)
+		b = append(b, "] @ "...)
+		b = append(b, oneLine.Replace(ev.Host)...)
+		b = append(b, " ["...)
+		b = append(b, oneLine.Replace(ev.IP)...)
+		b = append(b, ']')
+		if ev.Has(FieldThreadID) {
+			b = append(b, "  Id: "...)
+			b = strconv.AppendUint(b, ev.ThreadID, 10)
+		}
+		return append(b, '\n')
+	}
+	if ev.Has(FieldThreadID) {
+		b = append(b, "# Thread_id: "...)
+		b = strconv.AppendUint(b, ev.ThreadID, 10)
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// appendValues writes what the record measured.
+func (w *Writer) appendValues(b []byte, ev *Event) []byte {
+	if ev.Has(FieldSchema) && ev.Schema == "" {
+		b = append(b, "# Schema: \n"...)
+	}
+	suspect := false // the time is among the metrics
+	for _, m := range ev.Metrics {
+		suspect = suspect || m.Suspect && lookupKey(m.Name) == keyFieldQueryTime
+	}
+	if !suspect {
+		b = append(b, queryPrefix...)
+		b = appendSeconds(b, ev.QueryTime)
+	} else {
+		b = append(b, '#')
+	}
+	for _, v := range []struct {
+		field Field
+		name  string
+		value uint64
+	}{
+		{FieldLockTime, "  Lock_time: ", 0},
+		{FieldRowsSent, "  Rows_sent: ", ev.RowsSent},
+		{FieldRowsExamined, "  Rows_examined: ", ev.RowsExamined},
+		{FieldRowsAffected, "  Rows_affected: ", ev.RowsAffected},
+		{FieldBytesSent, "  Bytes_sent: ", ev.BytesSent},
+		{FieldErrno, "  Last_errno: ", uint64(ev.Errno)},
+		{FieldKilled, "  Killed: ", uint64(ev.Killed)},
+	} {
+		if !ev.Has(v.field) {
+			continue
+		}
+		b = append(b, v.name...)
+		if v.field == FieldLockTime {
+			b = appendSeconds(b, ev.LockTime)
+		} else {
+			b = strconv.AppendUint(b, v.value, 10)
+		}
+	}
+	b = append(b, '\n')
+
+	// The metrics: several on a line where their values cannot hold a blank.
+	const onLine = 6
+	n := 0
+	for i := range ev.Metrics {
+		m := &ev.Metrics[i]
+		if w.Redact != nil && m.Kind() == KindText && m.Key != KeyLogSlowRateType {
+			continue
+		}
+		alone := m.Kind() == KindText
+		if n > 0 && (alone || n == onLine) {
+			b = append(b, '\n')
+			n = 0
+		}
+		if n == 0 {
+			b = append(b, "# "...)
+		} else {
+			b = append(b, "  "...)
+		}
+		b = append(b, m.Name...)
+		b = append(b, ": "...)
+		b = append(b, oneLine.Replace(m.Text)...)
+		if n++; alone {
+			b = append(b, '\n')
+			n = 0
+		}
+	}
+	if n > 0 {
+		b = append(b, '\n')
+	}
+	if _, ok := ev.Metric(KeyLogSlowRateLimit); !ok && ev.Weight > 1 {
+		kind := "query"
+		if ev.SessionSampled {
+			kind = "session"
+		}
+		b = append(b, "# Log_slow_rate_type: "...)
+		b = append(b, kind...)
+		b = append(b, "  Log_slow_rate_limit: "...)
+		b = strconv.AppendInt(b, int64(math.Round(ev.Weight)), 10)
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// appendTexts writes the routine, the plan and the warnings.
+func (w *Writer) appendTexts(b []byte, ev *Event) []byte {
+	if ev.StoredRoutine != "" {
+		b = append(b, "# Stored_routine: "...)
+		b = append(b, oneLine.Replace(ev.StoredRoutine)...)
+		b = append(b, '\n')
+	}
+	if ev.Plan != "" && w.Redact == nil {
+		for line := range strings.SplitSeq(ev.Plan, "\n") {
+			b = append(b, "# explain: "...)
+			b = append(b, line...)
+			b = append(b, '\n')
+		}
+	}
+	if ev.Warnings != "" {
+		b = append(b, "#\n# Warnings\n"...)
+		for line := range strings.SplitSeq(ev.Warnings, "\n") {
+			if w.Redact != nil { // "Warning 1062 Duplicate entry ..."
+				f := strings.SplitN(line, " ", 3)
+				line = strings.Join(f[:min(len(f), 2)], " ")
+			}
+			b = append(b, "# "...)
+			b = append(b, line...)
+			b = append(b, '\n')
+		}
+	}
+	return b
+}
+
+// appendUse writes the "use" line.
+func (w *Writer) appendUse(b []byte, ev *Event) []byte {
+	if ev.Schema == "" || !ev.Has(FieldSchema) && ev.Schema == w.schema {
+		return b
+	}
+	w.schema = strings.Clone(oneLine.Replace(ev.Schema))
+	b = append(b, "use "...)
+	if strings.Trim(w.schema, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == "" {
+		b = append(b, w.schema...)
+	} else {
+		b = append(b, '`')
+		b = append(b, strings.ReplaceAll(w.schema, "`", "``")...)
+		b = append(b, '`')
+	}
+	return append(b, ";\n"...)
+}
+
+func (w *Writer) appendStatement(b []byte, ev *Event) []byte {
+	if ev.Command != "" {
+		b = append(b, "# administrator command: "...)
+		b = append(b, oneLine.Replace(ev.Command)...)
+		return append(b, ";\n"...)
+	}
+	q := ev.Query
+	if w.Redact != nil {
+		q = w.Redact(q)
+	}
+	b = append(b, q...)
+	if !ev.Truncated {
+		b = append(b, ';')
+	}
+	return append(b, '\n')
+}
