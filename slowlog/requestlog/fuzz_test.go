@@ -24,7 +24,7 @@ func fuzzReader(f *testing.F, format Format, template string, seeds ...string) {
 		}
 		fresh, reused := open(), open()
 		reused.ReuseRequest = true
-		line := 0
+		line := int64(0)
 		for {
 			req, err := fresh.Read()
 			req2, err2 := reused.Read()

@@ -32,13 +32,14 @@ var ErrFormat = errors.New("requestlog: format not recognised by content; set Fo
 
 // Damage tells of bytes that a Reader skipped.
 type Damage struct {
-	Line   int   // of the first line skipped, from 1
+	Line   int64 // of the first line skipped, from 1
 	Offset int64 // of its first byte
 	Reason string
 }
 
-func (d Damage) String() string {
-	return fmt.Sprintf("line %d (offset %d): %s", d.Line, d.Offset, d.Reason)
+// Error describes the damage; Damage is an error so that it can be logged as one.
+func (d Damage) Error() string {
+	return fmt.Sprintf("requestlog: line %d (offset %d): %s", d.Line, d.Offset, d.Reason)
 }
 
 // Stats counts what a Reader has seen.
@@ -47,7 +48,7 @@ type Stats struct {
 	Skipped  int64 // damaged records, and records that are not about a request
 	Flagged  int64 // requests with a negative or absurd time
 	Bytes    int64
-	Lines    int
+	Lines    int64
 }
 
 // MaxRecord is the length in bytes above which a record is damage: without a bound
@@ -114,7 +115,7 @@ type Reader struct {
 
 	lineOffset int64
 	recOffset  int64
-	recLine    int
+	recLine    int64
 	scratch    []byte
 }
 

@@ -65,7 +65,7 @@ func TestEveryFormatIsRecognizedAndReadIntoTheSameRequest(t *testing.T) {
 			if f, _ := r.Recognized(); f != c.format {
 				t.Errorf("format %q, want %q", f, c.format)
 			}
-			if st := r.Stats(); st.Bytes != int64(len(c.log)) || st.Lines != strings.Count(c.log, "\n") || st.Requests != 1 {
+			if st := r.Stats(); st.Bytes != int64(len(c.log)) || st.Lines != int64(strings.Count(c.log, "\n")) || st.Requests != 1 {
 				t.Errorf("stats %+v of %d bytes", st, len(c.log))
 			}
 		})

@@ -52,7 +52,7 @@ type Request struct {
 	Flags Flags
 
 	Offset int64 // of the record's first byte in its log
-	Line   int   // of the record's first line, from 1; rows of a table count from 1
+	Line   int64 // of the record's first line, from 1; rows of a table count from 1
 }
 
 // A Wait is the time that a request waited for one component.
