@@ -47,7 +47,10 @@ func NewReader(r io.Reader) *Reader {
 }
 
 // Read returns the next event, or io.EOF behind the last one. Other errors are
-// those of the input.
+// those of the input. A Read after either tries the input again and goes on
+// where it stood, so that an input may have nothing for now and more later: with
+// io.EOF it says that what it gave ends with a whole record, with another error
+// that it may end anywhere.
 func (r *Reader) Read() (*Event, error) {
 	r.dec.opt, r.dec.onDamage, r.dec.reuse = r.Options, r.OnDamage, r.ReuseEvent
 	r.dec.ev = &r.ev
@@ -58,6 +61,7 @@ func (r *Reader) Read() (*Event, error) {
 	}
 	for {
 		if r.start == r.end && r.eof {
+			r.eof = false
 			return nil, io.EOF
 		}
 		s := unsafe.String(unsafe.SliceData(r.buf[r.start:r.end]), r.end-r.start)
@@ -73,8 +77,9 @@ func (r *Reader) Read() (*Event, error) {
 			r.start += n
 			continue
 		}
-		if r.err != nil {
-			return nil, r.err
+		if err := r.err; err != nil {
+			r.err = nil
+			return nil, err
 		}
 		r.more()
 	}

@@ -14,6 +14,20 @@ type Scan struct {
 	exec  bool
 }
 
+// Snapshot returns where s stands as a number, for Restore.
+func (s *Scan) Snapshot() uint32 {
+	n := uint32(s.state) | uint32(s.quote)<<8 | uint32(s.Mode)<<16
+	if s.exec {
+		n |= 1 << 24
+	}
+	return n
+}
+
+// Restore puts s where the Scan stood that gave the Snapshot n. Any n is one.
+func (s *Scan) Restore(n uint32) {
+	*s = Scan{Mode: Mode(n >> 16), state: min(scanState(n), star), quote: byte(n >> 8), exec: n>>24&1 != 0}
+}
+
 type scanState uint8
 
 const (
