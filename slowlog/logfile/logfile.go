@@ -131,17 +131,19 @@ type peeker struct {
 	err  error
 }
 
-// peek returns the next n bytes, less at the end.
+// peek returns the next n bytes, less at the end. An error behind some bytes is
+// that of the Read behind them.
 func (p *peeker) peek(n int) ([]byte, error) {
 	buf := make([]byte, n)
-	k, err := io.ReadFull(p.r, buf)
+	k := 0
+	for k < n && p.err == nil {
+		var m int
+		m, p.err = p.r.Read(buf[k:])
+		k += m
+	}
 	p.head = buf[:k]
-	switch err {
-	case nil:
-	case io.EOF, io.ErrUnexpectedEOF:
-		p.err = io.EOF
-	default:
-		return nil, err
+	if k == 0 && p.err != nil && p.err != io.EOF {
+		return nil, p.err
 	}
 	return p.head, nil
 }
