@@ -15,7 +15,24 @@ type FingerprintOptions struct {
 	// NoBackslashEscapes reads a backslash in a string as an ordinary
 	// character, as a server does whose sql_mode has NO_BACKSLASH_ESCAPES.
 	NoBackslashEscapes bool
+	// Style is the form of the fingerprint.
+	Style Style
 }
+
+// Style is a form of fingerprints.
+type Style uint8
+
+const (
+	// StyleQuern is the form that this package documents.
+	StyleQuern Style = iota
+	// StylePercona is the form of pt-query-digest, so that IDs stored by it
+	// can be found. It merges names that differ in digits, keeps the spacing,
+	// and ignores ANSIQuotes.
+	StylePercona
+	// StylePerconaKeepNumbers is the form of pt-query-digest's option
+	// --preserve-embedded-numbers.
+	StylePerconaKeepNumbers
+)
 
 func (o FingerprintOptions) mode() lexer.Mode {
 	var m lexer.Mode
@@ -39,6 +56,7 @@ func Fingerprint(sql string) string {
 type Fingerprinter struct {
 	Options FingerprintOptions
 
+	percona percona
 	reader
 	dst []byte
 
@@ -125,12 +143,23 @@ var spaced = func() (t [32]uint32) {
 // Append appends the fingerprint of sql to dst and returns the longer slice.
 // It keeps neither, and allocates only to make dst or its scratch memory grow.
 func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
-	text, ellipsis := cutEllipsis(sql)
-	f.init(text, f.Options)
-	f.truncated, f.multi = ellipsis, false
+	if f.Options.Style != StyleQuern {
+		return f.percona.append(dst, sql, f.Options)
+	}
+	return f.append(dst, sql)
+}
+
+// append appends the fingerprint of StyleQuern, and tells the flags of the
+// text.
+func (f *Fingerprinter) append(dst []byte, sql string) []byte {
+	f.init("", f.Options)
+	f.multi = false
 	if isAdmin(sql) {
 		return append(dst, strings.TrimRight(sql, "; \t\r\n")...)
 	}
+	text, truncated := cutEllipsis(sql)
+	f.init(text, f.Options)
+	f.truncated = truncated
 	f.dst, f.lists, f.floor = dst, f.lists[:0], 0
 	f.written, f.semi = atStart, false
 	f.begin()
@@ -140,7 +169,8 @@ func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
 	if cap(f.lists) > maxScratch {
 		f.lists = nil
 	}
-	dst, f.dst, f.src = f.dst, nil, ""
+	dst, f.dst = f.dst, nil
+	f.src, f.lex, f.outer = "", lexer.Lexer{}, lexer.Lexer{} // forget sql
 	return dst
 }
 

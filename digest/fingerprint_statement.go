@@ -42,7 +42,10 @@ type Statement struct {
 
 // Statement returns all that sql tells. It keeps nothing of sql.
 func (f *Fingerprinter) Statement(sql string) Statement {
-	fingerprint := f.Append(nil, sql)
+	fingerprint := f.append(nil, sql)
+	if f.Options.Style != StyleQuern {
+		fingerprint = f.Append(fingerprint[:0], sql)
+	}
 	s := Statement{
 		Fingerprint: string(fingerprint),
 		ID:          f.ID(fingerprint),

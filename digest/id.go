@@ -62,8 +62,19 @@ func (e *IDError) Error() string { return "digest: query ID " + e.reason }
 // ID returns the ID of the class whose fingerprint f's Append made.
 func (f *Fingerprinter) ID(fingerprint []byte) ID {
 	h := sha256.New()
-	h.Write([]byte(idVersion + "\n"))
+	h.Write([]byte(idVersion + f.Options.form() + "\n"))
 	h.Write(fingerprint)
 	var sum [sha256.Size]byte
 	return ID(h.Sum(sum[:0])[:len(ID{})])
+}
+
+// form tells the options that shape a fingerprint: nothing for the default.
+func (o FingerprintOptions) form() string {
+	switch o.Style {
+	case StylePercona:
+		return " percona"
+	case StylePerconaKeepNumbers:
+		return " percona-keep-numbers"
+	}
+	return ""
 }

@@ -41,6 +41,7 @@ const (
 	Having
 	Identified
 	If
+	Ignore
 	In
 	Index
 	Indexes
@@ -130,6 +131,7 @@ var named = [namedWords]string{
 	Having:       "having",
 	Identified:   "identified",
 	If:           "if",
+	Ignore:       "ignore",
 	In:           "in",
 	Index:        "index",
 	Indexes:      "indexes",
