@@ -87,9 +87,12 @@ func (e *each) cut() <-chan handover {
 		}
 		buf := append(e.buffer(len(carry)), carry...)
 		limit := 0
-		for limit == 0 && !r.eof && r.err == nil {
+		// Where no record begins in all of buf, look again only when it has grown by
+		// a part of its size, so that a long record takes linear time.
+		for look := e.size; limit == 0 && !r.eof && r.err == nil; {
 			buf = r.readInto(buf, e.size)
-			if len(buf) >= e.size {
+			if len(buf) >= look {
+				look = len(buf) + len(buf)/4
 				limit = cutPoint(buf)
 				if limit == 0 && len(buf) > r.dec.maxStatement()+2*maxForgedBytes {
 					limit = len(buf)
@@ -129,20 +132,12 @@ func (r *Reader) readInto(buf []byte, size int) []byte {
 	if cap(buf)-len(buf) < size/8+1 {
 		buf = append(make([]byte, 0, 2*cap(buf)+size), buf...)
 	}
-	for range 100 {
-		n, err := r.src.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			r.eof = true
-			return buf
-		}
-		r.err = err
-		if n > 0 || err != nil {
-			return buf
-		}
+	n, err := readSome(r.src, buf[len(buf):cap(buf)])
+	if err == io.EOF {
+		r.eof, err = true, nil
 	}
-	r.err = io.ErrNoProgress
-	return buf
+	r.err = err
+	return buf[:len(buf)+n]
 }
 
 // cutPoint finds a line late in buf that is the first of a header, to the eye,

@@ -4,7 +4,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"unsafe"
 )
 
 // A Reader reads the events of a slow log, of whatever dialect. The fields may
@@ -32,18 +31,14 @@ type Reader struct {
 	// OnDamage, if not nil, is called with each damaged place, in order.
 	OnDamage func(Damage)
 
-	src        io.Reader
-	buf        []byte
-	start, end int  // window of buf that is still to be read
-	eof        bool // nothing follows the window
-	err        error
-	dec        decoder
-	ev         Event // if ReuseEvent
+	input
+	dec decoder
+	ev  Event // if ReuseEvent
 }
 
 // NewReader returns a Reader of the log r. It buffers its input.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{src: r, dec: decoder{line: 1, damageEnd: -1}}
+	return &Reader{input: input{src: r}, dec: decoder{line: 1, damageEnd: -1}}
 }
 
 // Read returns the next event, or io.EOF behind the last one. Other errors are
@@ -64,7 +59,7 @@ func (r *Reader) Read() (*Event, error) {
 			r.eof = false
 			return nil, io.EOF
 		}
-		s := unsafe.String(unsafe.SliceData(r.buf[r.start:r.end]), r.end-r.start)
+		s := r.window()
 		n, v := r.dec.next(s, r.eof)
 		if v == haveEvent {
 			ev := r.take()
@@ -95,44 +90,10 @@ func (r *Reader) take() *Event {
 	return &e
 }
 
-// more reads more of the input behind the window.
-func (r *Reader) more() {
-	const minRead = 64 << 10
-	if len(r.buf)-r.end < minRead {
-		if r.start > 0 {
-			r.end = copy(r.buf, r.buf[r.start:r.end])
-			r.start = 0
-		}
-		if len(r.buf)-r.end < minRead {
-			r.buf = append(r.buf, make([]byte, max(256<<10, len(r.buf)))...)
-		}
-	}
-	for range 100 {
-		n, err := r.src.Read(r.buf[r.end:])
-		r.end += n
-		if err == io.EOF {
-			r.eof = true
-			return
-		}
-		r.err = err
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	r.err = io.ErrNoProgress
-}
-
 // All yields the events that are left. An error other than io.EOF is yielded
 // with a nil event, as the last.
 func (r *Reader) All() iter.Seq2[*Event, error] {
-	return func(yield func(*Event, error) bool) {
-		for {
-			ev, err := r.Read()
-			if err == io.EOF || !yield(ev, err) || err != nil {
-				return
-			}
-		}
-	}
+	return all(r.Read)
 }
 
 // Stats returns what has been read so far.
