@@ -48,7 +48,7 @@ type settings struct {
 
 func (o *Options) settings() settings {
 	s := settings{
-		fingerprint: idVersion,
+		fingerprint: idVersion + o.Fingerprint.form(),
 		hists:       slices.Compact(slices.Sorted(slices.Values(o.Histograms))),
 		samples:     o.Samples,
 		text:        o.Text,
@@ -127,7 +127,7 @@ func (a *Aggregator) start(s settings) {
 	for _, m := range s.hists {
 		a.hists[m] = true
 	}
-	a.rule = rule{s.samples, s.text, s.maxText, &a.printer, &a.names}
+	a.rule = rule{samples: s.samples, text: s.text, maxText: s.maxText, printer: &a.printer, names: &a.names}
 	a.classes = make(map[string]*Class)
 	a.generation = 1
 }
@@ -179,6 +179,8 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 			a.key = appendString(a.key, g.ofEvent(ev))
 		case g.ofStatement != nil:
 			a.key = appendString(a.key, g.ofStatement(a.statement(a.text, query)))
+		case g.percona:
+			a.key = appendString(a.key, a.printer.PerconaID(query))
 		default:
 			a.key = appendUint(a.key, uint64(len(a.text)))
 			a.key = append(a.key, a.text...)
@@ -274,10 +276,8 @@ func (a *Aggregator) describe(c *Class, ev *slowlog.Event) {
 	if a.plain {
 		c.Fingerprint = body
 	} else {
-		r := wireReader{rest: []byte(body)}
-		for i := range a.Options.GroupBy {
-			v := r.string()
-			c.Key = append(c.Key, v)
+		c.composite = true
+		for i, v := range c.Key() {
 			if a.Options.GroupBy[i].isFingerprint() {
 				c.Fingerprint, byFingerprint = v, true
 			}
@@ -289,6 +289,13 @@ func (a *Aggregator) describe(c *Class, ev *slowlog.Event) {
 	s := a.printer.Statement(ev.Query)
 	for i := range a.Options.GroupBy {
 		switch g := &a.Options.GroupBy[i]; {
+		case g.percona && c.Fingerprint == "":
+			style := FingerprintOptions{Style: StylePercona}
+			if a.Options.Fingerprint.Style == StylePerconaKeepNumbers {
+				style.Style = StylePerconaKeepNumbers
+			}
+			f := Fingerprinter{Options: style}
+			c.Fingerprint = string(f.Append(nil, ev.Query))
 		case g.name == ByVerb.name && g.ofStatement != nil:
 			c.Verb = a.names.keep(s.Verb)
 		case g.name == ByTables.name && g.ofStatement != nil:

@@ -96,15 +96,16 @@ type classView struct {
 	SessionSampled                  bool
 	Timeline                        []Interval
 	Samples                         []Sample
+	PerconaIDs                      []string
 }
 
 func viewOf(c *Class) classView {
 	v := classView{
-		ID: c.ID, Kind: c.Kind, Name: c.Name(), Verb: c.Verb, Key: c.Key, Tables: c.Tables,
+		ID: c.ID, Kind: c.Kind, Name: c.Name(), Verb: c.Verb, Key: c.Key(), Tables: c.Tables,
 		Count: c.Count, CountError: c.CountError(), Observed: c.Observed, First: c.FirstSeen(), Last: c.LastSeen(),
 		Histograms: map[string]logical{}, Summaries: map[string]logical{},
 		ErrorCount: c.ErrorCount(), Suspects: c.Suspects(), Suppressed: c.SuppressedStatements(),
-		SessionSampled: c.SessionSampled(), Timeline: c.Timeline(),
+		SessionSampled: c.SessionSampled(), Timeline: c.Timeline(), PerconaIDs: c.PerconaIDs(),
 	}
 	for _, m := range c.Measures() {
 		if h := c.Histogram(m); h != nil {
@@ -438,6 +439,9 @@ func TestSampleTextIsCutBetweenRunes(t *testing.T) {
 	if want := query[:20]; s.Query != want || !s.Truncated {
 		t.Errorf("got %q, truncated %v, want %q, true", s.Query, s.Truncated, want)
 	}
+	if s.PerconaID() != PerconaID(query) {
+		t.Error("the Percona ID is not that of the whole statement")
+	}
 }
 
 func TestRedactedSamplesHaveNoLiteral(t *testing.T) {
@@ -450,7 +454,7 @@ func TestRedactedSamplesHaveNoLiteral(t *testing.T) {
 		if strings.Contains(s.Query, "secret") || !s.Redacted {
 			t.Errorf("got %q, redacted %v", s.Query, s.Redacted)
 		}
-		if c := profileOf(t, Options{Text: TextNone}, evs).Top(1, ByTotalTime)[0]; c.Sample() != nil || c.Samples() != nil {
+		if c := profileOf(t, Options{Text: TextNone}, evs).Top(1, ByTotalTime)[0]; c.Sample() != nil || c.Samples() != nil || c.PerconaIDs() != nil {
 			t.Error("there is a sample, though none was to be kept")
 		}
 	}
@@ -474,8 +478,8 @@ func TestGroupsMakeCompositeKeys(t *testing.T) {
 		p := profileOf(t, Options{GroupBy: tt.groups}, evs)
 		got := map[string]time.Duration{}
 		for c := range p.Classes() {
-			name := strings.Join(c.Key, "|")
-			if c.Key == nil {
+			name := strings.Join(c.Key(), "|")
+			if c.Key() == nil {
 				name = c.Fingerprint
 			}
 			got[name] = c.QueryTime.Sum()
@@ -486,8 +490,27 @@ func TestGroupsMakeCompositeKeys(t *testing.T) {
 	}
 }
 
+func TestGroupByPerconaIDIsAsPtQueryDigestGroups(t *testing.T) {
+	evs := []*slowlog.Event{event("select a from t1", 1), event("select a from t2", 2), event("select b from t1", 4)}
+	p := profileOf(t, Options{GroupBy: []Group{ByPerconaID}}, evs)
+	got := map[string]time.Duration{}
+	for c := range p.Classes() {
+		got[c.Key()[0]+" "+c.Fingerprint] = c.QueryTime.Sum()
+		if diff := cmp.Diff(c.Key(), c.PerconaIDs()); diff != "" {
+			t.Errorf("key and Percona IDs (-key +IDs):\n%s", diff)
+		}
+	}
+	want := map[string]time.Duration{
+		PerconaID(evs[0].Query) + " select a from t?": 3, // digits in names are literals to it
+		PerconaID(evs[2].Query) + " select b from t?": 4,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestParseGroups(t *testing.T) {
-	for _, names := range []string{"fingerprint", "schema", "user", "host", "tables", "verb", "routine", "schema,fingerprint"} {
+	for _, names := range []string{"fingerprint", "schema", "user", "host", "tables", "verb", "routine", "percona_id", "schema,fingerprint"} {
 		groups, err := ParseGroups(names)
 		if err != nil {
 			t.Errorf("%s: %v", names, err)

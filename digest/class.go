@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -37,9 +38,6 @@ type Class struct {
 	// command: " and the command's name. It is empty where the grouping does
 	// not tell it.
 	Fingerprint string
-	// Key has one value for each part of the grouping, in its order. It is nil
-	// where statements are grouped by their fingerprint alone.
-	Key []string
 	// Verb is the statement's verb, such as SELECT, and Tables are those that it
 	// names, as far as the grouping tells them.
 	Verb   string
@@ -56,7 +54,8 @@ type Class struct {
 	LockTime     Durations
 	RowsExamined Histogram
 
-	key         string // what the class is found by
+	key         string // what the class is found by: the kind and the fingerprint
+	composite   bool   // or the kind and the values of several groups
 	generation  uint32 // of the aggregator when the class was made; see Aggregator.Profile
 	weight      uint64 // Count in units
 	first, last int64  // nanoseconds since 1970, noTime if not known
@@ -81,7 +80,20 @@ func (c *Class) Name() string {
 	case c.Kind == Overflow:
 		return "(other classes)"
 	}
-	return strings.Join(c.Key, ", ")
+	return strings.Join(c.Key(), ", ")
+}
+
+// Key returns a value for each part of the grouping, in its order. It is nil
+// where statements are grouped by their fingerprint alone.
+func (c *Class) Key() []string {
+	if !c.composite {
+		return nil
+	}
+	var key []string
+	for r := (wireReader{rest: []byte(c.key[1:])}); len(r.rest) > 0; {
+		key = append(key, r.string())
+	}
+	return key
 }
 
 // CountError returns the standard error of Count; see Summary.CountError.
@@ -203,6 +215,20 @@ func (c *Class) Sample() *Sample { return c.details().samples.slowest }
 // those that were drawn by lot.
 func (c *Class) Samples() []*Sample { return c.details().samples.list() }
 
+// PerconaIDs returns the IDs that pt-query-digest gives to the samples' texts, in
+// rising order: 32 hexadecimal digits, the last 16 of which PMM uses. Statements
+// of one class may have several; those of the samples are not all of them.
+func (c *Class) PerconaIDs() []string {
+	var ids []string
+	if c.Kind == Statements {
+		for _, s := range c.Samples() {
+			ids = append(ids, s.PerconaID())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // details returns the detail, made of the single event if there is but one.
 func (c *Class) details() *detail {
 	switch {
@@ -235,7 +261,8 @@ func (c *Class) add(f *facts, r *rule) {
 		}
 	}
 	if c.Observed == 1 {
-		c.single = f.appendSingle(nil, f.sample(r))
+		r.scratch = f.appendSingle(r.scratch[:0], f.sample(r))
+		c.single = bytes.Clone(r.scratch)
 		return
 	}
 	c.detail.add(f, r)

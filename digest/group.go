@@ -12,10 +12,11 @@ import (
 // which all parts have the same value. The zero Group is ByFingerprint.
 type Group struct {
 	name string
-	// What the part is made of: a value of the event, or something that the
-	// statement's fingerprint tells.
+	// What the part is made of: a value of the event, something that the
+	// statement's fingerprint tells, or the statement's Percona ID.
 	ofEvent     func(ev *slowlog.Event) string
 	ofStatement func(st *statement) string
+	percona     bool
 }
 
 // What events can be grouped by.
@@ -27,6 +28,9 @@ var (
 	ByRoutine     = Group{name: "routine", ofEvent: func(ev *slowlog.Event) string { return ev.StoredRoutine }}
 	ByTables      = Group{name: "tables", ofStatement: func(st *statement) string { return st.tableList }}
 	ByVerb        = Group{name: "verb", ofStatement: func(st *statement) string { return st.verb }}
+	// ByPerconaID groups as pt-query-digest does, for exact joins with what it
+	// or PMM stored.
+	ByPerconaID = Group{name: "percona_id", percona: true}
 )
 
 // GroupFunc returns a Group by a function of the event, under a name that tells
@@ -45,7 +49,7 @@ func (g Group) String() string {
 }
 
 func (g *Group) isFingerprint() bool {
-	return g.ofEvent == nil && g.ofStatement == nil
+	return g.ofEvent == nil && g.ofStatement == nil && !g.percona
 }
 
 func hostOf(ev *slowlog.Event) string {
@@ -58,7 +62,7 @@ func hostOf(ev *slowlog.Event) string {
 // ParseGroups reads the names of groups with commas between them, such as
 // "schema,fingerprint".
 func ParseGroups(s string) ([]Group, error) {
-	known := []Group{ByFingerprint, BySchema, ByUser, ByHost, ByTables, ByVerb, ByRoutine}
+	known := []Group{ByFingerprint, BySchema, ByUser, ByHost, ByTables, ByVerb, ByRoutine, ByPerconaID}
 	var groups []Group
 	for name := range strings.SplitSeq(s, ",") {
 		i := slices.IndexFunc(known, func(g Group) bool { return g.String() == strings.TrimSpace(name) })

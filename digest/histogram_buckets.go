@@ -48,11 +48,17 @@ type cell struct {
 	weight uint64
 }
 
-// A page counts whole weights in 16 bits, in which most of them fit for ever,
-// until it meets one that does not.
+// A page is the buckets from one power of two to the next. A bucket's weight is
+// the sum of its counters: whole weights that fit are counted in 8 bits, which
+// most buckets never outgrow, then in 32; what is not whole in units.
 type page struct {
-	small *[pageLen]uint16 // whole weights
-	large *[pageLen]uint64 // weights in units
+	small *[pageLen]uint8
+	large *largePage
+}
+
+type largePage struct {
+	whole [pageLen]uint32
+	units *[pageLen]uint64
 }
 
 func (b *buckets) add(i int, w uint64) {
@@ -99,21 +105,46 @@ func (b *buckets) page(n int) *page {
 }
 
 func (p *page) add(i int, w uint64) {
-	if p.large == nil {
+	n, whole := w>>weightBits, w&(weightOne-1) == 0
+	if whole && n <= math.MaxUint8 {
 		if p.small == nil {
-			p.small = new([pageLen]uint16)
+			p.small = new([pageLen]uint8)
 		}
-		if n := uint64(p.small[i]) + w>>weightBits; w&(weightOne-1) == 0 && n <= math.MaxUint16 {
-			p.small[i] = uint16(n)
+		if n += uint64(p.small[i]); n <= math.MaxUint8 {
+			p.small[i] = uint8(n)
 			return
 		}
-		p.large = new([pageLen]uint64)
-		for i, n := range p.small {
-			p.large[i] = uint64(n) << weightBits
-		}
-		p.small = nil
+		p.small[i] = 0 // n has it
 	}
-	p.large[i] = addSaturated(p.large[i], w)
+	if p.large == nil {
+		p.large = new(largePage)
+	}
+	if sum := uint64(p.large.whole[i]) + n; whole && sum <= math.MaxUint32 {
+		p.large.whole[i] = uint32(sum)
+		return
+	}
+	if p.large.units == nil {
+		p.large.units = new([pageLen]uint64)
+	}
+	if whole {
+		w = n << weightBits
+	}
+	p.large.units[i] = addSaturated(p.large.units[i], w)
+}
+
+// at returns the weight in units of the page's i-th bucket.
+func (p *page) at(i int) uint64 {
+	var w uint64
+	if p.small != nil {
+		w = uint64(p.small[i]) << weightBits
+	}
+	if l := p.large; l != nil {
+		w += uint64(l.whole[i]) << weightBits
+		if l.units != nil {
+			w = addSaturated(w, l.units[i])
+		}
+	}
+	return w
 }
 
 // each yields the filled buckets in rising order with their weight in units.
@@ -124,20 +155,9 @@ func (b *buckets) each(yield func(bucket int, weight uint64) bool) {
 		}
 	}
 	for n := range b.pages {
-		p := &b.pages[n]
-		base := (b.first + n) << pageBits
-		if p.small != nil {
-			for i, w := range p.small {
-				if w != 0 && !yield(base+i, uint64(w)<<weightBits) {
-					return
-				}
-			}
-		}
-		if p.large != nil {
-			for i, w := range p.large {
-				if w != 0 && !yield(base+i, w) {
-					return
-				}
+		for i := range pageLen {
+			if w := b.pages[n].at(i); w != 0 && !yield((b.first+n)<<pageBits+i, w) {
+				return
 			}
 		}
 	}
@@ -147,16 +167,20 @@ func (b *buckets) clone() *buckets {
 	c := &buckets{sparse: slices.Clone(b.sparse), first: b.first, pages: slices.Clone(b.pages)}
 	for i := range c.pages {
 		p := &c.pages[i]
-		if p.small != nil {
-			small := *p.small
-			p.small = &small
-		}
-		if p.large != nil {
-			large := *p.large
-			p.large = &large
+		p.small = cloneOf(p.small)
+		if p.large = cloneOf(p.large); p.large != nil {
+			p.large.units = cloneOf(p.large.units)
 		}
 	}
 	return c
+}
+
+func cloneOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
 }
 
 // addSaturated returns a+b, or the largest number where that is more: the one

@@ -23,7 +23,8 @@ type Sample struct {
 	TraceID      string // of the trace that the statement belongs to, if one is known
 	Offset, Line int64  // where the log has it
 
-	draw draw
+	perconaID string
+	draw      draw
 }
 
 // A draw decides which events are samples. It is made of hashes, so that of the
@@ -35,6 +36,15 @@ type draw struct {
 
 func (d draw) compare(o draw) int {
 	return cmp.Or(cmp.Compare(d.lot, o.lot), cmp.Compare(d.text, o.text))
+}
+
+// PerconaID returns the ID that pt-query-digest gives to the statement: 32
+// hexadecimal digits, the last 16 of which PMM uses.
+func (s *Sample) PerconaID() string {
+	if s.perconaID != "" {
+		return s.perconaID
+	}
+	return PerconaID(s.Query)
 }
 
 // A TextMode says what of a statement's text a sample keeps.
@@ -57,6 +67,7 @@ type rule struct {
 	maxText int
 	printer *Fingerprinter
 	names   *names
+	scratch []byte
 }
 
 // samples are the slowest event and those of the lowest lots.
@@ -188,7 +199,8 @@ func (f *facts) sample(r *rule) *Sample {
 	return s
 }
 
-// setQuery keeps what the rule allows of the statement.
+// setQuery keeps what the rule allows of the statement. The ID of a statement
+// that is not kept whole is kept instead.
 func (s *Sample) setQuery(query string, r *rule) {
 	kept := query
 	if r.text == TextRedacted {
@@ -204,4 +216,7 @@ func (s *Sample) setQuery(query string, r *rule) {
 		s.Truncated = true
 	}
 	s.Query = string([]byte(kept))
+	if len(kept) != len(query) || s.Redacted {
+		s.perconaID = PerconaID(query)
+	}
 }

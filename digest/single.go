@@ -66,6 +66,7 @@ func (s *Sample) appendText(b []byte) []byte {
 	b = appendString(b, s.TraceID)
 	b = appendInt(b, s.Offset)
 	b = appendInt(b, s.Line)
+	b = appendString(b, s.perconaID)
 	b = binary.LittleEndian.AppendUint64(b, s.draw.lot)
 	return binary.LittleEndian.AppendUint64(b, s.draw.text)
 }
@@ -78,6 +79,7 @@ func (s *Sample) readText(r *wireReader) {
 	s.TraceID = r.string()
 	s.Offset = r.int()
 	s.Line = r.int()
+	s.perconaID = r.string()
 	s.draw.lot = r.uint64()
 	s.draw.text = r.uint64()
 }
@@ -112,7 +114,7 @@ func (c *Class) decodeSingle() *detail {
 			s.RowsSent = v.v
 		}
 	}
-	var d detail
+	d := detail{measures: make([]measureSummary, 0, len(f.values))}
 	d.addFacts(&f, nil)
 	if r.bool() {
 		s.readText(&r)
