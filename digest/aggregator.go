@@ -85,7 +85,7 @@ type Aggregator struct {
 	hists      [numMeasures]bool
 	rule       rule
 	names      names
-	printer    Fingerprinter
+	printer    printer
 	statements map[string]*statement // by fingerprint, where group or filter ask for them
 
 	facts facts
@@ -127,7 +127,7 @@ func (a *Aggregator) start(s settings) {
 	for _, m := range s.hists {
 		a.hists[m] = true
 	}
-	a.rule = rule{samples: s.samples, text: s.text, maxText: s.maxText, printer: &a.printer, names: &a.names}
+	a.rule = rule{samples: s.samples, text: s.text, maxText: s.maxText, printer: &a.printer.Fingerprinter, names: &a.names}
 	a.classes = make(map[string]*Class)
 	a.generation = 1
 }

@@ -1,0 +1,267 @@
+package digest
+
+import "strings"
+
+// A skeleton is a statement as it stands but for its plain literals and
+// comments, which a mark replaces:
+//
+//	SELECT a FROM t WHERE b = 'x' AND c IN (1, 2) /* d */
+//	SELECT a FROM t WHERE b = ☐ AND c IN (☐) ☐
+//
+// It takes one pass of little work, and statements that a program sends over and
+// over differ in nothing else: who remembers the fingerprint that a skeleton has
+// needs no lexer to find it again. Statements of one skeleton have one
+// fingerprint; those of one fingerprint may have many skeletons.
+//
+// Whatever is not plain has no skeleton: a hint or an executable comment, a
+// literal with something of its own before or behind it, a line comment, a
+// statement that is not whole.
+
+// The marks are bytes that a statement with a skeleton does not hold. There is
+// one for each kind of literal, because words as DATE ask what stands behind them.
+const (
+	numberSlot = 1 + iota
+	hexSlot
+	singleSlot // 'x'
+	doubleSlot // "x"
+	listSlot   // 1, 'x'
+	commentSlot
+)
+
+// maxSkeleton is the longest statement that skeletons are made of. The lexer
+// spends little on the literals that longer ones consist of.
+const maxSkeleton = 4 << 10
+
+// Byte classes of skeletons.
+const (
+	skelOther = iota
+	skelName  // letters, digits within a name, _ $ and bytes of other characters
+	skelDigit
+	skelQuote   // ' and "
+	skelTick    // `
+	skelSlash   // a comment, perhaps
+	skelMinus   // a comment, perhaps
+	skelOpen    // (
+	skelClose   // )
+	skelForeign // what is not plain: controls, #
+)
+
+var skelClass = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == '#' || c == 0x7f:
+			t[c] = skelForeign
+		case c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' || c >= 0x80:
+			t[c] = skelName
+		case c >= '0' && c <= '9':
+			t[c] = skelDigit
+		case c == '\'' || c == '"':
+			t[c] = skelQuote
+		case c == '`':
+			t[c] = skelTick
+		case c == '/':
+			t[c] = skelSlash
+		case c == '-':
+			t[c] = skelMinus
+		case c == '(':
+			t[c] = skelOpen
+		case c == ')':
+			t[c] = skelClose
+		}
+	}
+	return t
+}()
+
+// appendSkeleton appends the skeleton of sql, read with the default sql_mode. It
+// is not ok if sql has none.
+func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
+	if len(sql) > maxSkeleton {
+		return dst, false
+	}
+	from := 0 // of what is still to be copied
+	for i := 0; i < len(sql); {
+		switch skelClass[sql[i]] {
+		case skelOther, skelClose:
+			i++
+		case skelName:
+			for i++; i < len(sql) && (skelClass[sql[i]] == skelName || skelClass[sql[i]] == skelDigit); i++ {
+			}
+		case skelDigit, skelQuote:
+			end := plainLiteral(sql, i)
+			if end < 0 {
+				return dst, false
+			}
+			dst = append(append(dst, sql[from:i]...), slotOf(sql, i))
+			i, from = end, end
+		case skelTick:
+			n := strings.IndexByte(sql[i+1:], '`')
+			if n < 0 {
+				return dst, false
+			}
+			i += n + 2
+		case skelSlash:
+			if i+1 == len(sql) || sql[i+1] != '*' {
+				i++
+				break
+			}
+			if i+2 < len(sql) && (sql[i+2] == '!' || sql[i+2] == '+' || sql[i+2] == 'M') {
+				return dst, false
+			}
+			n := strings.Index(sql[i+2:], "*/")
+			if n < 0 {
+				return dst, false
+			}
+			dst = append(append(dst, sql[from:i]...), commentSlot)
+			i += n + 4
+			from = i
+		case skelMinus:
+			if i++; i < len(sql) && sql[i] == '-' {
+				return dst, false
+			}
+		case skelOpen:
+			i++
+			if !behindIn(sql, i-1) {
+				break
+			}
+			// A list of literals alone has one mark, however long it is.
+			if end := plainList(sql, i); end > 0 {
+				dst = append(append(dst, sql[from:i]...), listSlot)
+				i, from = end, end
+			}
+		default:
+			return dst, false
+		}
+	}
+	return append(dst, sql[from:]...), true
+}
+
+// slotOf returns the mark for the plain literal at sql[i:].
+func slotOf(sql string, i int) byte {
+	switch {
+	case sql[i] == '\'':
+		return singleSlot
+	case sql[i] == '"':
+		return doubleSlot
+	case sql[i] == '0' && i+1 < len(sql) && sql[i+1] == 'x':
+		return hexSlot
+	}
+	return numberSlot
+}
+
+// plainLiteral returns where the literal at sql[i:] ends: a number of digits and
+// at most one point, a hexadecimal number, a string. It returns -1 if what
+// stands there, or next to it, is anything else.
+func plainLiteral(sql string, i int) (end int) {
+	if i > 0 {
+		switch c := sql[i-1]; {
+		case skelClass[c] == skelName, skelClass[c] == skelDigit, c == '.', c == '@', c == ':', c == '\'', c == '"', c == '`', c == '&', c == '\\':
+			return -1
+		}
+	}
+	if q := sql[i]; q == '\'' || q == '"' {
+		for i++; ; i++ {
+			n := strings.IndexByte(sql[i:], q)
+			if n < 0 {
+				return -1
+			}
+			if b := strings.LastIndexByte(sql[i:i+n], '\\'); b == n-1 && n > 0 {
+				return -1 // an escaped quote, perhaps
+			}
+			if i += n + 1; i == len(sql) || sql[i] != q {
+				break
+			}
+		}
+	} else if sql[i] == '0' && i+2 < len(sql) && sql[i+1] == 'x' {
+		from := i + 2
+		for i = from; i < len(sql) && (sql[i]-'0' < 10 || sql[i]|0x20-'a' < 6); i++ {
+		}
+		if i == from {
+			return -1
+		}
+	} else {
+		for ; i < len(sql) && sql[i]-'0' < 10; i++ {
+		}
+		if i+1 < len(sql) && sql[i] == '.' && sql[i+1]-'0' < 10 {
+			for i++; i < len(sql) && sql[i]-'0' < 10; i++ {
+			}
+		}
+	}
+	if i < len(sql) {
+		switch c := sql[i]; {
+		case skelClass[c] == skelName, skelClass[c] == skelDigit, skelClass[c] == skelQuote, c == '.', c == '@', c == '`':
+			return -1
+		}
+	}
+	return i
+}
+
+// behindIn reports whether the parenthesis at sql[i] stands behind the word IN.
+func behindIn(sql string, i int) bool {
+	for i > 0 && sql[i-1] == ' ' {
+		i--
+	}
+	return i > 2 && sql[i-2]|0x20 == 'i' && sql[i-1]|0x20 == 'n' && sql[i-3] == ' '
+}
+
+// plainList returns where the list of plain literals at sql[i:] ends, at its
+// closing parenthesis, or -1 if it is none.
+func plainList(sql string, i int) (end int) {
+	for {
+		for i < len(sql) && sql[i] == ' ' {
+			i++
+		}
+		if i == len(sql) || skelClass[sql[i]] != skelDigit && skelClass[sql[i]] != skelQuote {
+			return -1
+		}
+		if i = plainLiteral(sql, i); i < 0 {
+			return -1
+		}
+		for i < len(sql) && sql[i] == ' ' {
+			i++
+		}
+		switch {
+		case i == len(sql):
+			return -1
+		case sql[i] == ')':
+			return i
+		case sql[i] != ',':
+			return -1
+		}
+		i++
+	}
+}
+
+// A printer makes fingerprints and remembers those of the skeletons that it met.
+// The zero value works. It is not for concurrent use.
+type printer struct {
+	Fingerprinter
+	known    map[string]string // fingerprints by skeleton
+	bytes    int               // of known
+	skeleton []byte
+}
+
+// maxKnown bounds the bytes of printer.known.
+const maxKnown = 4 << 20
+
+// Append is Fingerprinter.Append.
+func (p *printer) Append(dst []byte, sql string) []byte {
+	if p.Options != (FingerprintOptions{}) {
+		return p.Fingerprinter.Append(dst, sql)
+	}
+	var ok bool
+	p.skeleton, ok = appendSkeleton(p.skeleton[:0], sql)
+	if !ok {
+		return p.Fingerprinter.Append(dst, sql)
+	}
+	if fp, ok := p.known[string(p.skeleton)]; ok {
+		return append(dst, fp...)
+	}
+	n := len(dst)
+	dst = p.Fingerprinter.Append(dst, sql)
+	if p.bytes += len(p.skeleton) + len(dst) - n + 64; p.known == nil || p.bytes > maxKnown {
+		// Begin anew: what comes often is soon known again.
+		p.known, p.bytes = make(map[string]string), 0
+	}
+	p.known[string(p.skeleton)] = string(dst[n:])
+	return dst
+}
