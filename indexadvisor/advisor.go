@@ -59,7 +59,12 @@ func (q Query) name() string {
 	if q.ID != "" {
 		return q.ID
 	}
-	s := strings.Join(strings.Fields(q.SQL), " ")
+	return shorten(q.SQL)
+}
+
+// shorten makes one line of at most 80 bytes.
+func shorten(sql string) string {
+	s := strings.Join(strings.Fields(sql), " ")
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:77], "") + "..."
 	}
@@ -127,13 +132,19 @@ func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.advise(ctx, []*item{it})
+	_, _, a, err := r.choose(ctx, []*item{it})
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(a), nil
 }
 
 // AdviseAll advises on a workload: a small set of indexes per table that
 // serves all queries, weighted by how often they run, with the cost of
-// keeping the indexes up to date by its writes. Queries that cannot be
-// analysed are named in the notes.
+// keeping the indexes up to date by its writes; and indexes of the tables read
+// that may go, as another index does all they do or as nothing uses them.
+// Queries that cannot be analysed are named in the notes. When the context
+// ends, the best found so far is returned, marked Incomplete.
 func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, error) {
 	r := v.run()
 	if err := r.start(ctx); err != nil {
@@ -152,7 +163,18 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 		}
 		items = append(items, it)
 	}
-	return r.advise(ctx, items)
+	w, chosen, a, err := r.choose(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	a.Suggestions = append(a.Suggestions, r.drops(ctx, w, chosen)...)
+	return r.finish(a), nil
+}
+
+// finish adds the notes.
+func (r *run) finish(a *Advice) *Advice {
+	a.Notes, a.Spent = r.notes, r.spent
+	return a
 }
 
 // run is the state of one call.
@@ -468,8 +490,8 @@ func (r *run) choosePrefix(ctx context.Context, t *Table, c *Column, most int) i
 	return -1
 }
 
-// advise chooses among the candidates of the items and words the result.
-func (r *run) advise(ctx context.Context, items []*item) (*Advice, error) {
+// choose chooses among the candidates of the items and words the result.
+func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate, *Advice, error) {
 	w := &workload{server: r.server, options: r.options, items: items}
 	var pool []candidate
 	for _, it := range items {
@@ -509,11 +531,10 @@ func (r *run) advise(ctx context.Context, items []*item) (*Advice, error) {
 	if r.incomplete {
 		r.note("time ran out: there may be better indexes than these")
 		if len(adv.Suggestions) == 0 && ctx.Err() != nil {
-			return nil, fmt.Errorf("indexadvisor: stopped before anything was found: %w", ctx.Err())
+			return nil, nil, nil, fmt.Errorf("indexadvisor: stopped before anything was found: %w", ctx.Err())
 		}
 	}
-	adv.Notes, adv.Spent = r.notes, r.spent
-	return adv, nil
+	return w, chosen, adv, nil
 }
 
 func cmpFloat(a, b float64) int {

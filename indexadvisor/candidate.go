@@ -326,7 +326,7 @@ func (g *generator) covering(x *access) []Part {
 		if !x.used[strings.ToLower(c.Name)] {
 			continue
 		}
-		if c.blob() || !c.indexable() {
+		if c.blob() || !c.indexable() || c.keyBytes(0) > 256 {
 			return nil
 		}
 		bytes += c.averageBytes()

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -20,7 +21,10 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/indexadvisor"
+	"github.com/quern-dev/quern/slowlog"
+	"github.com/quern-dev/quern/slowlog/logfile"
 )
 
 func main() {
@@ -46,9 +50,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	dsn := flags.String("dsn", "", "server to ask, as go-sql-driver writes it: user:password@tcp(host:3306)/")
 	schema := flags.String("schema", "", "default schema of the statements")
-	query := flags.String("query", "", "statement to advise on")
+	query := flags.String("query", "", "statement to advise on; without it, the slow logs named as arguments are read")
 	format := flags.String("format", "text", "text or json")
-	timeout := flags.Duration("timeout", time.Minute, "time for all of it")
+	timeout := flags.Duration("timeout", 2*time.Minute, "time for all of it")
+	limit := flags.Int("max", 0, "most new indexes in all; 0 for no limit")
+	verify := flags.Bool("verify", false, "try each new index on the scratch server; with -query only")
+	scratch := flags.String("scratch", "", "DSN of the server that -verify makes and drops a schema on; never the one that is asked")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
@@ -58,10 +65,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case *dsn == "":
 		return usageError{errors.New("-dsn is missing")}
-	case *query == "":
-		return usageError{errors.New("-query is missing")}
+	case (*query == "") == (flags.NArg() == 0):
+		return usageError{errors.New("either -query or the names of slow logs are expected")}
 	case *format != "text" && *format != "json":
 		return usageError{fmt.Errorf("-format is %q, text or json expected", *format)}
+	case *verify && (*scratch == "" || *query == ""):
+		return usageError{errors.New("-verify needs -query, and -scratch with a server that is not production")}
 	}
 	db, err := sql.Open("mysql", *dsn)
 	if err != nil {
@@ -70,13 +79,114 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{})
-	a, err := adv.Advise(ctx, indexadvisor.Query{Schema: *schema, SQL: *query})
+	adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{MaxTotal: *limit})
+	var a *indexadvisor.Advice
+	q := indexadvisor.Query{Schema: *schema, SQL: *query}
+	if *query != "" {
+		a, err = adv.Advise(ctx, q)
+	} else {
+		var p *digest.Profile
+		if p, err = profile(flags.Args()); err == nil {
+			a, err = adv.AdviseProfile(ctx, p, *schema)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if *format == "json" {
-		return json.NewEncoder(stdout).Encode(a)
+	var trials []trial
+	if *verify {
+		if trials, err = try(ctx, db, *scratch, q, a); err != nil {
+			return err
+		}
 	}
-	return a.WriteText(stdout)
+	if *format == "json" {
+		return writeJSON(stdout, a, trials)
+	}
+	if err := a.WriteText(stdout); err != nil {
+		return err
+	}
+	for _, t := range trials {
+		fmt.Fprintf(stdout, "\nTried %s on the scratch server\n   %s\n", t.Index, t.Result.Verdict)
+		for _, m := range []struct {
+			when string
+			indexadvisor.Measure
+		}{{"before", t.Result.Before}, {"after", t.Result.After}, {"forced", t.Result.Forced}} {
+			fmt.Fprintf(stdout, "   %s: keys %q, %d rows read, %d entries looked at, %d sorted, %v\n", m.when, m.Keys, m.Read, m.Entries, m.Sorted, m.Time.Round(time.Microsecond))
+		}
+		for _, n := range t.Result.Notes {
+			fmt.Fprintf(stdout, "   %s\n", n)
+		}
+	}
+	return nil
+}
+
+// profile reads slow logs, plain, gzip or zstd.
+func profile(names []string) (*digest.Profile, error) {
+	var agg digest.Aggregator
+	for _, name := range names {
+		f, err := logfile.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		for ev, err := range slowlog.NewReader(f).All() {
+			if err != nil {
+				f.Close()
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			agg.Add(ev)
+		}
+		f.Close()
+	}
+	p := agg.Profile()
+	if p.Events == 0 {
+		return nil, errors.New("the files hold no statement of a slow log")
+	}
+	return p, nil
+}
+
+// trial is a suggestion tried on the scratch server.
+type trial struct {
+	Index  string                     `json:"index"`
+	Result *indexadvisor.Verification `json:"result"`
+}
+
+func try(ctx context.Context, db *sql.DB, dsn string, q indexadvisor.Query, a *indexadvisor.Advice) ([]trial, error) {
+	scratch, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	defer scratch.Close()
+	var out []trial
+	for _, s := range a.Suggestions {
+		if s.Kind == indexadvisor.Drop {
+			continue
+		}
+		v, err := indexadvisor.Verify(ctx, indexadvisor.Scratch{From: db, On: scratch}, q, s)
+		if err != nil {
+			return nil, fmt.Errorf("verifying %s: %w", s.Name, err)
+		}
+		out = append(out, trial{s.Name, v})
+	}
+	return out, nil
+}
+
+// writeJSON writes the advice, with the trials under a key of their own.
+func writeJSON(w io.Writer, a *indexadvisor.Advice, trials []trial) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if trials == nil {
+		return enc.Encode(a)
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&object); err != nil {
+		return err
+	}
+	object["trials"] = trials
+	return enc.Encode(object)
 }
