@@ -15,6 +15,9 @@ type FingerprintOptions struct {
 	// NoBackslashEscapes reads a backslash in a string as an ordinary
 	// character, as a server does whose sql_mode has NO_BACKSLASH_ESCAPES.
 	NoBackslashEscapes bool
+	// FoldNumbers writes ? for the digits in names, so that tables that differ
+	// in a number are one: users_2009 and users_2010 are users_?.
+	FoldNumbers bool
 	// Style is the form of the fingerprint.
 	Style Style
 }
@@ -41,6 +44,9 @@ func (o FingerprintOptions) mode() lexer.Mode {
 	}
 	if o.NoBackslashEscapes {
 		m |= lexer.NoBackslashEscapes
+	}
+	if o.FoldNumbers {
+		m |= lexer.FoldedNames
 	}
 	return m
 }
@@ -351,22 +357,52 @@ func (f *Fingerprinter) name(s string, dotted bool) {
 			return
 		}
 	}
-	quote := false
-	digit := '0' <= s[0] && s[0] <= '9'
-	if f.written == aDot {
-		quote = digit // .5 reads as a number
-	} else if digit || dotted {
+	var quote bool
+	digit := isDigit(s[0])
+	switch {
+	case digit && (f.written == aDot || f.Options.FoldNumbers):
+		quote = true // .5 reads as a number, ? as a placeholder
+	case digit:
 		_, bare := lexer.Bare(s)
 		quote = !bare
+	case f.written == aDot:
+	case dotted && lexer.Reserved(s), f.Options.FoldNumbers && foldsToWord(s):
+		quote = true
 	}
 	f.other(aName)
 	if quote {
 		f.dst = append(f.dst, '`')
 	}
-	f.dst = appendLower(f.dst, s)
+	f.appendName(s)
 	if quote {
 		f.dst = append(f.dst, '`')
 	}
+}
+
+// appendName writes the text of a name in lower case, and ? for its digits if
+// they shall fold.
+func (f *Fingerprinter) appendName(s string) {
+	n := len(f.dst)
+	f.dst = appendLower(f.dst, s)
+	if !f.Options.FoldNumbers {
+		return
+	}
+	folded := f.dst[:n]
+	for i, c := range f.dst[n:] {
+		switch {
+		case !isDigit(c):
+			folded = append(folded, c)
+		case i == 0 || !isDigit(s[i-1]):
+			folded = append(folded, '?')
+		}
+	}
+	f.dst = folded
+}
+
+// foldsToWord reports whether a name is its digits short of a reserved word.
+func foldsToWord(s string) bool {
+	i := strings.IndexAny(s, "0123456789?")
+	return i > 0 && lexer.Reserved(s[:i])
 }
 
 // quotedName writes a name in quotes, without them where they change nothing.
@@ -379,10 +415,10 @@ func (f *Fingerprinter) quotedName(s string) {
 	f.other(aName)
 	f.dst = append(f.dst, '`')
 	if quote == '`' {
-		f.dst = appendLower(f.dst, s)
+		f.appendName(s)
 	} else {
 		s = strings.ReplaceAll(s, `""`, `"`)
-		f.dst = appendLower(f.dst, strings.ReplaceAll(s, "`", "``"))
+		f.appendName(strings.ReplaceAll(s, "`", "``"))
 	}
 	f.dst = append(f.dst, '`')
 }

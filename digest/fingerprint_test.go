@@ -1,6 +1,10 @@
 package digest
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+)
 
 func TestFingerprintReplacesLiterals(t *testing.T) {
 	tests := []struct{ name, sql, want string }{
@@ -183,6 +187,58 @@ func TestFingerprintFollowsSQLMode(t *testing.T) {
 	}
 }
 
+func TestFingerprintMayFoldNumbersInNames(t *testing.T) {
+	f := Fingerprinter{Options: FingerprintOptions{FoldNumbers: true}}
+	const (
+		sql  = "SELECT c1, `a b2`, t.order2, order3 FROM users_2009, `Users_2010`, 1st, `5` WHERE @v1 = 12 LIMIT?"
+		want = "select c?, `a b?`, t.order?, `order?` from users_?, users_?, `?st`, `?` where @v1 = ? limit ?"
+	)
+	if got := string(f.Append(nil, sql)); got != want {
+		t.Errorf("\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestIDDependsOnTheFormOfTheFingerprint(t *testing.T) {
+	ids := make(map[ID]FingerprintOptions)
+	for _, o := range []FingerprintOptions{{}, {FoldNumbers: true}, {Style: StylePercona}, {Style: StylePerconaKeepNumbers}} {
+		f := Fingerprinter{Options: o}
+		id := f.ID([]byte("select ?"))
+		if other, ok := ids[id]; ok {
+			t.Errorf("%+v and %+v give the same ID", o, other)
+		}
+		ids[id] = o
+		if got, err := ParseID(id.String()); got != id || err != nil {
+			t.Errorf("ParseID(%q) = %v, %v", id, got, err)
+		}
+	}
+	ansi := Fingerprinter{Options: FingerprintOptions{ANSIQuotes: true, NoBackslashEscapes: true}}
+	if _, ok := ids[ansi.ID([]byte("select ?"))]; !ok {
+		t.Error("the ID depends on the sql_mode")
+	}
+	if got, want := Fingerprint("SELECT 1"), "select ?"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	var f Fingerprinter
+	if got, want := f.ID([]byte("select ?")).Short(), f.ID([]byte("select ?")).String()[:15]; got != want {
+		t.Errorf("Short() = %q, want %q", got, want)
+	}
+}
+
+func TestParseIDTellsWhatIsWrong(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                              `digest: query ID does not begin with "q1:"`,
+		"q2:" + strings.Repeat("0", 32): `digest: query ID does not begin with "q1:"`,
+		"q1:12":                         "digest: query ID has 2 digits instead of 32",
+		"q1:" + strings.Repeat("x", 32): "digest: query ID has a digit that is not hexadecimal",
+	} {
+		_, err := ParseID(s)
+		var idErr *IDError
+		if !errors.As(err, &idErr) || err.Error() != want {
+			t.Errorf("ParseID(%q): %v, want %s", s, err, want)
+		}
+	}
+}
+
 // statements are the seeds of the fuzz targets.
 var statements = []string{
 	`SELECT a.b, 'it''s' FROM t$1 WHERE x IN ((1,-2),(3,4)) AND y = -5e3 -- end`,
@@ -195,12 +251,12 @@ var statements = []string{
 
 func FuzzFingerprintIsIdempotent(f *testing.F) {
 	for _, sql := range statements {
-		for mode := range uint8(4) {
+		for mode := range uint8(8) {
 			f.Add(sql, mode)
 		}
 	}
 	f.Fuzz(func(t *testing.T, sql string, mode uint8) {
-		fp := Fingerprinter{Options: FingerprintOptions{ANSIQuotes: mode&1 != 0, NoBackslashEscapes: mode&2 != 0}}
+		fp := Fingerprinter{Options: FingerprintOptions{ANSIQuotes: mode&1 != 0, NoBackslashEscapes: mode&2 != 0, FoldNumbers: mode&4 != 0}}
 		once := string(fp.Append(nil, sql))
 		twice := string(fp.Append(nil, once))
 		if once != twice {

@@ -69,12 +69,15 @@ func (f *Fingerprinter) ID(fingerprint []byte) ID {
 }
 
 // form tells the options that shape a fingerprint: nothing for the default.
-func (o FingerprintOptions) form() string {
+func (o FingerprintOptions) form() (form string) {
 	switch o.Style {
 	case StylePercona:
-		return " percona"
+		form = " percona"
 	case StylePerconaKeepNumbers:
-		return " percona-keep-numbers"
+		form = " percona-keep-numbers"
 	}
-	return ""
+	if o.FoldNumbers && o.Style == StyleQuern {
+		form += " fold-numbers"
+	}
+	return form
 }

@@ -12,7 +12,9 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 		return append(dst, sql...)
 	}
 	var r reader
-	r.init(sql, f.Options)
+	o := f.Options
+	o.FoldNumbers = false
+	r.init(sql, o)
 	var (
 		start   = len(dst)
 		end     = 0     // of the last token in sql

@@ -23,6 +23,9 @@ const (
 	ANSIQuotes Mode = 1 << iota
 	// NoBackslashEscapes makes a backslash in a string an ordinary character.
 	NoBackslashEscapes
+	// FoldedNames reads a ? directly behind the letters of a name as a part of
+	// it: such names stand in fingerprints for all that differ in digits only.
+	FoldedNames
 )
 
 // escapes reports whether a backslash escapes inside this quote.
@@ -105,6 +108,11 @@ func (l *Lexer) Next() Token {
 				return l.quoted(String, i, j)
 			case 'x', 'b':
 				return l.quoted(Bits, i, j)
+			}
+		}
+		if l.mode&FoldedNames != 0 && j < len(src) && src[j] == '?' && (i == l.dotEnd || !lookup(src, i, j).Reserved()) {
+			for j < len(src) && (name[src[j]] || src[j] == '?') {
+				j++
 			}
 		}
 		return l.word(i, j)
