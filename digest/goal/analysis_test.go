@@ -229,7 +229,7 @@ func TestPlantedFactsAreFound(t *testing.T) {
 				t.Errorf("%d hiccups of the cart, want one an hour", len(cart.Hiccups))
 			}
 			for _, h := range cart.Hiccups {
-				if m := h.From.Minute(); m != 20 || h.Component != "mysql" || h.Page != "cart" || h.Every != time.Hour {
+				if m := h.From.Minute(); m != 20 || h.Component != "mysql" || h.Page != "cart" || h.Every != time.Hour || h.Fingerprint != loggen.ShopQueryClasses[8] {
 					t.Errorf("hiccup %+v, want mysql at 20 past every hour", h)
 				}
 			}

@@ -1,6 +1,8 @@
 package goal
 
 import (
+	"bytes"
+	"cmp"
 	"container/heap"
 	"slices"
 	"strconv"
@@ -54,6 +56,7 @@ type join struct {
 	dropped    map[int]*count // missing requests dropped, by goal
 	noKey      map[int]*count // missing requests without id and connection
 
+	long    []query              // the longest statements of no request, in the order of compareLong
 	classes map[digest.ID]string // fingerprints
 	fp      digest.Fingerprinter
 	scratch []byte
@@ -379,9 +382,52 @@ func (j *join) query(ev *slowlog.Event, o *JoinOptions) {
 		}
 		j.file([]byte(best), q, ev.Query)
 	} else if ev.ThreadID != 0 && !ev.Time.IsZero() {
+		if q.took >= minLong {
+			q.id = j.class(ev.Query)
+			j.keepLong(q)
+		}
 		j.connKeys(ev.ThreadID, q.start, q.start, func(key []byte) { j.file(key, q, ev.Query) })
 	}
 	j.evict(o)
+}
+
+// Statements that may be the job behind a hiccup: of a second or more, and so many.
+const (
+	minLong = time.Second
+	maxLong = 500
+)
+
+// compareLong orders statements by their length, and those of one length in one way.
+func compareLong(a, b query) int {
+	return cmp.Or(cmp.Compare(b.took, a.took), a.start.Compare(b.start), bytes.Compare(a.id[:], b.id[:]))
+}
+
+func (j *join) keepLong(q query) {
+	i, _ := slices.BinarySearchFunc(j.long, q, compareLong)
+	if i < maxLong {
+		j.long = slices.Insert(j.long, i, q)
+		j.long = j.long[:min(len(j.long), maxLong)]
+	}
+}
+
+// running names the statement of no request that ran for most of a hiccup, if one
+// ran for a fifth of it.
+func (j *join) running(h *Hiccup) {
+	most := h.To.Sub(h.From) / 5
+	for _, q := range j.long {
+		from, to := q.start, q.start.Add(q.took)
+		if from.Before(h.From) {
+			from = h.From
+		}
+		if to.After(h.To) {
+			to = h.To
+		}
+		if d := to.Sub(from); d > most {
+			most = d
+			h.Statement, h.StatementTime = q.id, q.took
+			h.Fingerprint = j.classes[q.id]
+		}
+	}
 }
 
 // file gives a query to its request, or keeps it until that comes.
@@ -521,6 +567,9 @@ func (j *join) merge(o *join, opts *JoinOptions) {
 	}
 	if o.looseLimit != 0 && (j.looseLimit == 0 || o.looseLimit < j.looseLimit) {
 		j.looseLimit = o.looseLimit
+	}
+	for _, q := range o.long {
+		j.keepLong(q)
 	}
 	for key, oe := range o.entries {
 		e := j.entries[key]

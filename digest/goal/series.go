@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
 
@@ -37,6 +38,13 @@ type Hiccup struct {
 	Component string
 	Rise      time.Duration
 	Page      string
+
+	// Statement is the query class that no request asked for and that ran for the
+	// most of the hiccup, such as a job's, and StatementTime the time that it took.
+	// It is zero if the slow log has none that ran for a fifth of the hiccup.
+	Statement     digest.ID
+	Fingerprint   string
+	StatementTime time.Duration
 
 	// Every is an hour or a day if hiccups come back at the same minute of most
 	// hours, or at the same time on most days; else 0.
@@ -196,6 +204,7 @@ func (s *series) hiccups(limit int, g Goal) []Hiccup {
 	const (
 		few   = 3   // missing requests that make no hiccup yet
 		doubt = 3.3 // standard errors: of 2016 quiet intervals one would stand out
+		gap   = 3   // intervals within which a run goes on though nothing came in between
 	)
 	order := s.order()
 	shares := make([]float64, len(order))
@@ -211,21 +220,33 @@ func (s *series) hiccups(limit int, g Goal) []Hiccup {
 			run = nil
 		}
 	}
+	var doubtful []*slot // slots behind the run that are worse than usual, but of too few requests to tell
 	for i, at := range order {
 		sl := s.slots[at]
+		worse := max(2*usual, g.allowed())
 		n := float64(sl.all.observed)
 		low, _ := wilson(float64(sl.missing[limit].observed)/n, n, doubt)
-		if sl.missing[limit].observed <= few || low <= max(2*usual, g.allowed()) {
+		if run != nil && order[i-1]+gap < at {
 			end()
+			doubtful = nil
+		}
+		if sl.missing[limit].observed <= few || low <= worse {
+			if doubtful = append(doubtful, sl); shares[i] <= worse {
+				end()
+				doubtful = nil
+			}
 			continue
 		}
-		if run == nil || i > 0 && order[i-1] != at-1 {
-			end()
+		if run == nil {
 			list = append(list, Hiccup{From: s.start(at), Usual: usual})
 			run = &slot{pages: make(map[string]*pageCount)}
+			doubtful = nil
 		}
+		for _, d := range append(doubtful, sl) {
+			run.merge(d, len(d.pages)+len(run.pages))
+		}
+		doubtful = nil
 		list[len(list)-1].To = s.start(at + 1)
-		run.merge(sl, len(sl.pages)+len(run.pages))
 	}
 	end()
 	recurrence(list, order, s)

@@ -131,6 +131,9 @@ func (a *Analysis) verdict(k *kind, i int, l *limit) Verdict {
 	v.Interval = k.series.length()
 	v.Series = k.series.points(i, l.goal)
 	v.Hiccups = k.series.hiccups(i, l.goal)
+	for i := range v.Hiccups {
+		a.join.running(&v.Hiccups[i])
+	}
 	v.Queries = a.join.queries(l.index, &a.Join)
 	return v
 }

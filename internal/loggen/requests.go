@@ -68,8 +68,8 @@ type ShopQuery struct {
 // ShopQueryClasses are the fingerprints of the statements of the shop's requests
 // and, the last one, of its job.
 var ShopQueryClasses = []string{
-	"select id, name, price from product where id in (?)",
-	"insert into search_log (words, hits) values (?)",
+	"select id, name, price from product where id in(?+)",
+	"insert into search_log(words, hits) values(?+)",
 	"select * from product where id = ?",
 	"select r.stars, r.body from review r where r.product_id = ? order by r.created desc limit ?",
 	"select p.id, p.name from also_bought a join product p on p.id = a.other_id where a.product_id = ? order by a.n desc limit ?",
@@ -92,7 +92,7 @@ const (
 )
 
 // ShopRequests writes the request log of the shop as LTSV to log and the slow log
-// of the same time, as Percona Server writes it, to slow; either may be nil.
+// of the same time, as MySQL 8.0 writes it, to slow; either may be nil.
 //
 // Planted are: a search whose sphinx is slow for bots alone; a cart that asks for
 // its lines one by one; and the job, under which the database is ten times slower.
@@ -282,7 +282,7 @@ func (g *shopGenerator) writeSlow(w io.Writer, requests []*ShopRequest) error {
 	for i := range classes {
 		classes[i].schema = "shop"
 	}
-	out := newGenerator(w, Options{Seed: g.o.Seed, Start: g.o.Start}, classes)
+	out := newGenerator(w, Options{Dialect: MySQL80, Seed: g.o.Seed, Start: g.o.Start}, classes)
 	for _, q := range all {
 		out.now = q.End
 		r := Record{Class: q.Class, Schema: "shop", User: "shop", QueryTime: q.Took, LockTime: time.Microsecond,

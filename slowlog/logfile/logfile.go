@@ -33,7 +33,13 @@ type File struct {
 // else is a *FormatError, an empty one is not.
 //
 // The path "-" is no special name; see New for standard input.
-func Open(name string) (*File, error) {
+func Open(name string) (*File, error) { return open(name, New) }
+
+// OpenAny is Open for a log of any kind, such as a request log: no file is a
+// *FormatError.
+func OpenAny(name string) (*File, error) { return open(name, NewAny) }
+
+func open(name string, decompress func(io.Reader, string) (*File, error)) (*File, error) {
 	osf, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -44,7 +50,7 @@ func Open(name string) (*File, error) {
 	}
 	var f *File
 	if err == nil {
-		f, err = New(osf, name)
+		f, err = decompress(osf, name)
 	}
 	if err != nil {
 		osf.Close()
@@ -60,6 +66,16 @@ func Open(name string) (*File, error) {
 // New returns the log that is read from r, recognised like that of Open. name
 // is for errors. Closing the File does not close r.
 func New(r io.Reader, name string) (*File, error) {
+	f, err := NewAny(r, name)
+	if err == nil && !f.Kind.readable() {
+		f.Close()
+		return nil, &FormatError{Name: name, Kind: f.Kind}
+	}
+	return f, err
+}
+
+// NewAny is New for a log of any kind; see OpenAny.
+func NewAny(r io.Reader, name string) (*File, error) {
 	f := &File{Name: name}
 	in := &peeker{r: &counter{r, &f.read}}
 	head, err := in.peek(4)
@@ -89,10 +105,6 @@ func New(r io.Reader, name string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f.Kind = Sniff(head)
-	if !f.Kind.readable() {
-		f.Close()
-		return nil, &FormatError{Name: name, Kind: f.Kind}
-	}
 	f.Reader = text
 	return f, nil
 }

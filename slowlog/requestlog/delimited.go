@@ -10,6 +10,7 @@ import (
 // are forgiven as long as one part has one.
 func (r *Reader) parseLTSV(s string) string {
 	labelled := false
+	escaped := strings.IndexByte(s, '\\') >= 0
 	prev, root := &r.scheme.root, &r.scheme.root
 	for s != "" {
 		var f *field
@@ -34,6 +35,9 @@ func (r *Reader) parseLTSV(s string) string {
 		} else {
 			s = ""
 		}
+		if escaped {
+			value = unescapeHex(value)
+		}
 		r.rec.set(f, value)
 		prev = f
 	}
@@ -41,6 +45,27 @@ func (r *Reader) parseLTSV(s string) string {
 		return "no label:value in the line"
 	}
 	return ""
+}
+
+// unescapeHex undoes the \xHH that nginx writes for what is not printable ASCII, and
+// for quotes and backslashes, in all its formats but JSON.
+func unescapeHex(s string) string {
+	i := strings.Index(s, `\x`)
+	if i < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for ; i >= 0; i = strings.Index(s, `\x`) {
+		b = append(b, s[:i]...)
+		if v, ok := hex(s, i+2, 2); ok {
+			b = append(b, byte(v))
+			s = s[i+4:]
+		} else {
+			b = append(b, `\x`...)
+			s = s[i+2:]
+		}
+	}
+	return string(append(b, s...))
 }
 
 // parseLogfmt reads key=value and key="quoted value" parts; a bare word is a key

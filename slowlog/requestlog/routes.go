@@ -73,9 +73,6 @@ func (r *Routes) Page(method, url string) string {
 			return page
 		}
 	}
-	if page, ok := r.pages[path]; ok { // most paths without ids
-		return page
-	}
 	key := r.normalize(path)
 	if page, ok := r.pages[string(key)]; ok {
 		return page

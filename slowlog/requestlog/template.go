@@ -303,8 +303,12 @@ func (t *template) bind(s *scheme) {
 // parse matches a line and hands the values to the record.
 func (t *template) parse(rec *record, line string) bool {
 	ok := t.match(line, func(p *part, value string) {
-		if p.quoted && strings.IndexByte(value, '\\') >= 0 {
+		switch {
+		case strings.IndexByte(value, '\\') < 0:
+		case p.quoted:
 			value = unescapeJSON(value)
+		default:
+			value = unescapeHex(value)
 		}
 		rec.set(p.field, value)
 	})
