@@ -182,7 +182,7 @@ func (b *jsonBuilder) body(o object) []*Node {
 			}
 		case name == "query_block":
 			out = append(out, b.block(inner))
-		case (name == "materialization" || name == "materialized") && !o.has("table_name"):
+		case (name == "materialization" || name == "materialized") && !o.has("table"):
 			out = append(out, b.materialize(inner))
 		case name == "read_sorted_file":
 			out = append(out, b.body(inner)...)
@@ -264,6 +264,9 @@ func (b *jsonBuilder) window(o object) *Node {
 
 func (b *jsonBuilder) joinBuffer(o object) []*Node {
 	nodes := b.body(o)
+	if m, ok := o.object("materialized"); ok && len(nodes) > 0 {
+		nodes[0].Children = append(nodes[0].Children, b.materialize(m)) // of the buffered table
+	}
 	for _, n := range nodes {
 		n.set(joinBuffer(o.text("join_type")))
 		if c := o.text("attached_condition"); c != "" {

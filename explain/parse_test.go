@@ -203,6 +203,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("a plan without a root")
 		}
 		_ = p.String()
+		_ = p.Problems()
 
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(err)
