@@ -138,7 +138,7 @@ func (ex *Explainer) complete(ctx context.Context, s *session, p *Plan, r *Rewri
 	}
 	p.Query, p.Select, p.Server = r.query, r.Select, s.server.String()
 	p.Approximate, p.Why, p.write = r.Approximate, r.Why, r.write
-	p.Hazards, p.mode = r.Hazards, ex.opts.Mode
+	p.Hazards, p.mode, p.empty = r.Hazards, ex.opts.Mode, s.empty
 	return p, nil
 }
 
@@ -288,26 +288,29 @@ func (ex *Explainer) views(ctx context.Context, s *session, schema, query string
 			return append(out, Hazard{Code: UnreadableView, Text: fmt.Sprintf("more than %d tables and views are named", maxViews)}), nil
 		}
 		n := todo[i]
-		kind, engine, definition, err := s.table(ctx, n.schema, n.table)
+		info, err := s.table(ctx, n.schema, n.table)
 		if err != nil {
 			return nil, s.failed(ctx, "reading the definition of a view", err)
 		}
-		switch engine {
-		case "FEDERATED", "CONNECT", "SPIDER":
-			out = append(out, Hazard{Code: RemoteTable, Text: fmt.Sprintf("the table %s.%s is of the engine %s, which may ask another server", n.schema, n.table, engine)})
+		if info.empty {
+			s.empty = append(s.empty, n.table)
 		}
-		if kind != "VIEW" {
+		switch info.engine {
+		case "FEDERATED", "CONNECT", "SPIDER":
+			out = append(out, Hazard{Code: RemoteTable, Text: fmt.Sprintf("the table %s.%s is of the engine %s, which may ask another server", n.schema, n.table, info.engine)})
+		}
+		if !info.view {
 			continue
 		}
-		if definition == "" {
+		if info.definition == "" {
 			out = append(out, Hazard{Code: UnreadableView, Text: fmt.Sprintf("the definition of the view %s.%s may not be read: SHOW VIEW is needed", n.schema, n.table)})
 			continue
 		}
-		for _, h := range viewHazards(definition, s.server) {
+		for _, h := range viewHazards(info.definition, s.server) {
 			h.Text = fmt.Sprintf("in the view %s.%s: %s", n.schema, n.table, h.Text)
 			out = append(out, h)
 		}
-		add(definition, Mode{}, n.schema)
+		add(info.definition, Mode{}, n.schema)
 	}
 	return out, nil
 }
@@ -333,25 +336,35 @@ func viewHazards(definition string, sv Server) []Hazard {
 	return append(out, f.found...)
 }
 
-// table asks what a name stands for. All are "" for a name that does not exist,
-// as that of a common table expression.
-func (s *session) table(ctx context.Context, schema, table string) (kind, engine, definition string, err error) {
-	var k, e, d sql.NullString
-	row := s.conn.QueryRowContext(ctx, "SELECT TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA=? AND TABLE_NAME=?", schema, table)
-	if err := row.Scan(&k, &e); err != nil {
+// tableInfo is what a name stands for; the zero value for a name that does not
+// exist, as that of a common table expression.
+type tableInfo struct {
+	view       bool
+	engine     string
+	definition string // of a view; "" if it may not be read
+	empty      bool   // by the server's statistics
+}
+
+func (s *session) table(ctx context.Context, schema, table string) (tableInfo, error) {
+	var kind, engine, definition sql.NullString
+	var rows sql.NullFloat64
+	row := s.conn.QueryRowContext(ctx, "SELECT TABLE_TYPE, ENGINE, TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA=? AND TABLE_NAME=?", schema, table)
+	if err := row.Scan(&kind, &engine, &rows); err != nil {
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
-		return "", "", "", err
+		return tableInfo{}, err
 	}
-	if k.String != "VIEW" {
-		return k.String, e.String, "", nil
+	info := tableInfo{view: kind.String == "VIEW", engine: engine.String, empty: rows.Valid && rows.Float64 == 0 && kind.String == "BASE TABLE"}
+	if !info.view {
+		return info, nil
 	}
 	row = s.conn.QueryRowContext(ctx, "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA=? AND TABLE_NAME=?", schema, table)
-	if err := row.Scan(&d); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", "", "", err
+	if err := row.Scan(&definition); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return tableInfo{}, err
 	}
-	return k.String, e.String, d.String, nil
+	info.definition = definition.String
+	return info, nil
 }
 
 // tableNames lists what can be a table in the text, as schema and name: what the

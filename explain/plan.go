@@ -297,6 +297,7 @@ type Plan struct {
 
 	write writeKind // what Query writes
 	mode  Mode      // how Query and Select are read
+	empty []string  // tables that hold no rows, by the server's statistics
 }
 
 // copy returns a plan whose PerDay may be set. The tree is shared.

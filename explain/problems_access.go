@@ -29,6 +29,7 @@ const (
 	DerivedNotMerged   ProblemCode = "derived-not-merged"
 	OpensEveryTable    ProblemCode = "opens-every-table"
 	GuessedStatistics  ProblemCode = "guessed-statistics"
+	EmptyTable         ProblemCode = "empty-table"
 	EstimateOff        ProblemCode = "estimate-off"
 	WrongIndexForLimit ProblemCode = "wrong-index-for-limit"
 )
@@ -55,6 +56,7 @@ var accessChecks = []check{
 	{DerivedNotMerged, "no large derived table is filled to throw most of it away", derivedNotMerged, nil},
 	{OpensEveryTable, "information_schema is asked for named tables", opensTables, nil},
 	{GuessedStatistics, "the estimates rest on statistics", guessed, func(e *examiner) bool { return e.shows(TiDBTable) }},
+	{EmptyTable, "every table has rows", emptyTable, func(e *examiner) bool { return e.plan.Server != "" }},
 	{EstimateOff, "the estimates are near what was measured", estimateOff, func(e *examiner) bool {
 		return slices.ContainsFunc(e.tables, func(t *place) bool { return t.Actual != nil })
 	}},
@@ -382,6 +384,13 @@ func guessed(e *examiner) {
 		if t.Has(PseudoStatistics) {
 			e.add(t.Name, Medium, "stats:pseudo: the table has no statistics, or old ones", "ANALYZE TABLE "+t.Name+".")
 		}
+	}
+}
+
+func emptyTable(e *examiner) {
+	for _, name := range e.plan.empty {
+		e.add(name, Info, "by the statistics of this server "+name+" holds no rows",
+			"A plan for an empty table says nothing about a full one. Explain the statement where the data is, or after ANALYZE TABLE "+name+".")
 	}
 }
 

@@ -49,6 +49,7 @@ var problemCases = []struct {
 	{DuplicateWeedout, "SELECT o.id FROM orders o WHERE o.customer_id IN (SELECT /*+ SEMIJOIN(DUPSWEEDOUT) */ r.customer_id FROM reviews r JOIN order_items i ON i.product_id = r.product_id)", "SELECT o.id FROM orders o WHERE o.customer_id IN (SELECT c.id FROM customers c)", testservers.FlavorMariaDB},
 	{UnionDistinct, "SELECT product_id FROM order_items UNION SELECT product_id FROM reviews", "SELECT product_id FROM order_items UNION ALL SELECT product_id FROM reviews", testservers.FlavorMariaDB},
 	{LargeWindow, "SELECT order_id, ROW_NUMBER() OVER (PARTITION BY product_id ORDER BY price) FROM order_items", "SELECT order_id, ROW_NUMBER() OVER (PARTITION BY product_id ORDER BY price) FROM order_items WHERE order_id < 9", ""},
+	{EmptyTable, "SELECT * FROM archived_orders WHERE total > 5", "SELECT * FROM customers WHERE id = 5", ""},
 	{ImpossibleCondition, "SELECT * FROM customers WHERE id = 5 AND id = 6", "SELECT * FROM customers WHERE id = 5", ""},
 	{NoMatchingRow, "SELECT * FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.id = 99999", "SELECT * FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.id = 9", testservers.FlavorMariaDB},
 

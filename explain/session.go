@@ -19,6 +19,7 @@ type session struct {
 	server  Server
 	id      int64
 	timeout time.Duration
+	empty   []string      // tables that hold no rows
 	stop    func() bool   // takes the watch off the context
 	killed  chan struct{} // closed when a started kill has ended
 }
@@ -136,6 +137,10 @@ func (s *session) limits(m Mode) []string {
 	out := []string{"SET NAMES utf8mb4", set, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"}
 	if s.server.AtLeast(MySQL, 8, 3) {
 		out = append(out, "SET SESSION explain_json_format_version=1")
+	}
+	if s.server.AtLeast(MySQL, 8, 0, 3) {
+		// Whether a table is empty is asked of the table, not of a day-old copy.
+		out = append(out, "SET SESSION information_schema_stats_expiry=0")
 	}
 	if s.server.AtLeast(TiDB, 7, 3) {
 		out = append(out, "SET SESSION tidb_opt_enable_non_eval_scalar_subquery=ON")

@@ -1,0 +1,185 @@
+// Explain prints the plans of statements on a MySQL or MariaDB server, and what
+// is wrong with them, without running the statements: one that writes is
+// explained by the SELECT that reads the same rows.
+//
+//	go run ./examples/explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json]
+//
+// DSN is that of github.com/go-sql-driver/mysql, as root@tcp(127.0.0.1:3306)/. The
+// account needs SELECT and SHOW VIEW and should have nothing else. From slow logs
+// the classes that cost the most time are taken, each by one of its statements.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"github.com/quern-dev/quern/explain"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// statement is what is explained.
+type statement struct {
+	schema, sql string
+	perDay      float64 // 0 if it is not known
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	dsn := fs.String("dsn", "", "data source name, as user:password@tcp(host:3306)/")
+	schema := fs.String("schema", "", "schema in which the statements run")
+	query := fs.String("query", "", "the statement to explain")
+	format := fs.String("format", "text", "text or json")
+	timeout := fs.Duration("timeout", 2*time.Second, "limit of time for one explanation")
+	n := fs.Int("n", 10, "classes taken from slow logs")
+	fs.Usage = func() {
+		fmt.Fprintln(stderr, "usage: explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json]")
+		fs.PrintDefaults()
+	}
+	var logs []string
+	for rest := args; ; rest = fs.Args()[1:] { // flags may follow file names
+		if err := fs.Parse(rest); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return 0
+			}
+			return 2
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		logs = append(logs, fs.Arg(0))
+	}
+	if *dsn == "" || (*query == "") == (len(logs) == 0) || *format != "text" && *format != "json" {
+		fs.Usage()
+		return 2
+	}
+	statements := []statement{{*schema, *query, 0}}
+	if *query == "" {
+		var err error
+		if statements, err = fromLogs(logs, *schema, *n); err != nil {
+			fmt.Fprintln(stderr, "explain:", err)
+			return 1
+		}
+	}
+	db, err := sql.Open("mysql", *dsn)
+	if err != nil {
+		fmt.Fprintln(stderr, "explain:", err)
+		return 1
+	}
+	defer db.Close()
+	ex := explain.New(db, explain.Options{Timeout: *timeout})
+	results := make([]result, len(statements))
+	failed := 0
+	for i, s := range statements {
+		results[i] = explainOne(ctx, ex, s)
+		if results[i].Error != "" {
+			failed++
+		}
+	}
+	if *format == "json" {
+		err = writeJSON(stdout, results)
+	} else {
+		err = writeText(stdout, results)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "explain:", err)
+		return 1
+	}
+	if failed == len(results) {
+		fmt.Fprintln(stderr, results[0].Error)
+		return 1
+	}
+	return 0
+}
+
+// result is one element of the JSON output's plans.
+type result struct {
+	Query       string            `json:"query"`
+	Select      string            `json:"select"`
+	Approximate bool              `json:"approximate"`
+	Why         []string          `json:"why,omitempty"`
+	Hazards     []explain.Hazard  `json:"hazards"`
+	Plan        *explain.Plan     `json:"plan"`
+	Fingerprint string            `json:"plan_fingerprint,omitempty"`
+	Problems    []explain.Problem `json:"problems"`
+	Fine        []explain.Check   `json:"fine,omitempty"`
+	Error       string            `json:"error"`
+}
+
+func explainOne(ctx context.Context, ex *explain.Explainer, s statement) result {
+	r := result{Query: s.sql, Hazards: []explain.Hazard{}, Problems: []explain.Problem{}}
+	plan, err := ex.Explain(ctx, s.schema, s.sql)
+	if err != nil {
+		r.Error = err.Error()
+		var h *explain.HazardError
+		if errors.As(err, &h) {
+			r.Hazards = h.Hazards
+		}
+		return r
+	}
+	plan.PerDay = s.perDay
+	r.Select, r.Approximate, r.Why, r.Plan, r.Fingerprint = plan.Select, plan.Approximate, plan.Why, plan, plan.Fingerprint()
+	r.Hazards = append(r.Hazards, plan.Hazards...)
+	r.Problems = append(r.Problems, plan.Problems()...)
+	r.Fine = plan.Fine()
+	return r
+}
+
+func writeJSON(w io.Writer, results []result) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Quern int      `json:"quern"`
+		Plans []result `json:"plans"`
+	}{1, results})
+}
+
+func writeText(w io.Writer, results []result) error {
+	var b strings.Builder
+	for i, r := range results {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(r.Query))
+		if r.Error != "" {
+			fmt.Fprintf(&b, "%s\n", r.Error)
+			continue
+		}
+		if r.Select != r.Query {
+			fmt.Fprintf(&b, "explained by: %s\n\n", r.Select)
+		}
+		b.WriteString(r.Plan.String())
+		for _, h := range r.Hazards {
+			fmt.Fprintf(&b, "\n%s: %s\n", h.Code, h.Text)
+		}
+		for _, p := range r.Problems {
+			table := ""
+			if p.Table != "" {
+				table = " of " + p.Table
+			}
+			fmt.Fprintf(&b, "\n%s: %s%s\n  %s\n  %s\n", p.Severity, p.Code, table, p.Evidence, p.Try)
+		}
+		if len(r.Problems) == 0 {
+			fmt.Fprintf(&b, "\nno problem found in %d checks\n", len(r.Fine))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
