@@ -10,6 +10,9 @@
 //		fmt.Println(ev.Time, ev.QueryTime, ev.Query)
 //	}
 //
+// A GeneralReader, a TableReader and a LineReader make the same events of other
+// logs, as far as these tell; a Writer writes events as a slow log.
+//
 // Only input and output end it with an error. A damaged record is skipped,
 // counted and handed to Reader.OnDamage, and costs at most itself.
 package slowlog

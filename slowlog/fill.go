@@ -55,9 +55,6 @@ func (d *decoder) fill(s string, start int, h header) {
 			d.stats.Throttled += int64(e.Throttled)
 		}
 	}
-	if e.Truncated {
-		d.stats.Truncated++
-	}
 
 	// Its schema.
 	if b.hasUse {
@@ -87,14 +84,7 @@ func (d *decoder) fill(s string, start int, h header) {
 		d.state.stamps = true
 	}
 
-	d.weigh(e)
-	d.stats.Events++
-	if d.stats.Events == 1 {
-		d.stats.WholeSeconds = true
-	}
-	if e.QueryTime%time.Second != 0 {
-		d.stats.WholeSeconds = false
-	}
+	d.tally(e)
 }
 
 // weigh sets the weight from the rate limit in force.

@@ -72,11 +72,12 @@ const (
 	NoHeader    Reason = iota // text before the first header, or between a banner and one
 	NoQueryTime               // a header without a Query_time
 	NoStatement               // a header that no statement follows
+	BadRow                    // a row that does not fit the table mysql.slow_log
 	numReasons
 )
 
 func (r Reason) String() string {
-	return [...]string{"text without a header", "header without Query_time", "header without a statement"}[r]
+	return [...]string{"text without a header", "header without Query_time", "header without a statement", "row that does not fit the table"}[r]
 }
 
 // Damage is a place of the input that holds no event.
@@ -89,5 +90,8 @@ type Damage struct {
 
 // Error describes the damage. It holds nothing of the text.
 func (d Damage) Error() string {
+	if d.Reason == BadRow {
+		return fmt.Sprintf("line %d, offset %d: %s: expected the columns of mysql.slow_log and values of their types", d.Line, d.Offset, d.Reason)
+	}
 	return fmt.Sprintf("line %d, offset %d: %s: expected a header line such as # Time, # User@Host or # Query_time, then a statement", d.Line, d.Offset, d.Reason)
 }

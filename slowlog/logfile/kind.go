@@ -65,7 +65,7 @@ var (
 	generalEntry = regexp.MustCompile(`(?m)^(\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)|\d{6} +\d?\d:\d\d:\d\d)?\t *\d+ (Connect|Query|Quit|Init DB|Prepare|Execute|Close stmt|Statistics|Ping|Field List|Change user)\b`)
 	errorEntry   = regexp.MustCompile(`(?m)^(\d{4}-\d\d-\d\d|\d{6})[T ] ?[0-9:.]+(Z|[+-]\d\d:\d\d)? +((0x)?[0-9a-f]+ )?\[(Note|Warning|ERROR|System|Error)\]`)
 	tableHeader  = regexp.MustCompile(`^start_time\tuser_host\tquery_time\t`)
-	csvRow       = regexp.MustCompile(`^"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?","[^\n]*\[[^\n]*\] @ `)
+	csvRow       = regexp.MustCompile(`^"?start_time"?,"?user_host"?,|^"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?","[^\n]*\[[^\n]*\] @ `)
 	verticalRow  = regexp.MustCompile(`(?m)^\*{3,} \d+\. row \*{3,}\r?\n\s*start_time: `)
 	reportHead   = regexp.MustCompile(`(?m)^# (Overall: .* total, .* unique|Profile\r?$|Query \d+: .* QPS|\d.* user time, .* system time)`)
 )

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/quern-dev/quern/slowlog"
 )
 
 // A File is an open log. Read gives its contents, decompressed.
@@ -117,6 +119,25 @@ func (f *File) Close() error {
 	}
 	f.close = nil
 	return errors.Join(errs...)
+}
+
+// Source returns a reader of the events of f, by its Kind: a Text is taken for a
+// slow log. onDamage, if not nil, is called with each damaged place, in order.
+func (f *File) Source(opt slowlog.Options, onDamage func(slowlog.Damage)) slowlog.Source {
+	switch f.Kind {
+	case GeneralLog:
+		r := slowlog.NewGeneralReader(f)
+		r.Options, r.OnDamage = opt, onDamage
+		return r
+	case TableTSV, TableCSV, TableRows:
+		format := map[Kind]slowlog.TableFormat{TableTSV: slowlog.TableTSV, TableCSV: slowlog.TableCSV, TableRows: slowlog.TableVertical}[f.Kind]
+		r := slowlog.NewTableReader(f, format)
+		r.Options, r.OnDamage = opt, onDamage
+		return r
+	}
+	r := slowlog.NewReader(f)
+	r.Options, r.OnDamage = opt, onDamage
+	return r
 }
 
 // Progress returns how many bytes have been read from the disk, compressed ones
