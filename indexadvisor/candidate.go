@@ -50,7 +50,7 @@ type generator struct {
 func (g *generator) candidates() []candidate {
 	g.seen = map[string]bool{}
 	for _, x := range g.block.accesses {
-		if x.table == nil || x.counts == nil && x.rows() == 0 {
+		if x.table == nil || x.counts == nil {
 			continue
 		}
 		for _, js := range g.roles(x) {
@@ -316,7 +316,7 @@ func (g *generator) groupParts(x *access) []Part {
 // covering are all columns that are read, narrow and few enough to be in the
 // index; nil if they are not.
 func (g *generator) covering(x *access) []Part {
-	if g.block.dml || len(x.used) == 0 || len(x.used) > g.columns+len(x.table.suffix(nil)) {
+	if g.block.dml || len(x.used) == 0 || len(x.used) == len(x.table.Columns) || len(x.used) > g.columns+len(x.table.suffix(nil)) {
 		return nil
 	}
 	var parts []Part
@@ -326,7 +326,7 @@ func (g *generator) covering(x *access) []Part {
 		if !x.used[strings.ToLower(c.Name)] {
 			continue
 		}
-		if c.blob() || !c.indexable() || c.keyBytes(0) > 256 {
+		if c.blob() || !c.indexable() || c.Chars > 64 {
 			return nil
 		}
 		bytes += c.averageBytes()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"strings"
@@ -30,7 +29,9 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 		if err != nil {
 			return err
 		}
-		c.Sampled, c.Note = s != nil, s.note()
+		if c.Sampled = s != nil; s != nil {
+			c.Note = s.why
+		}
 		cells := map[int64]Cluster{}
 		read := func(statement string) error {
 			rows, err := conn.QueryContext(ctx, statement)
@@ -65,9 +66,6 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 			c.Clusters = append(c.Clusters, cells[int64(i)])
 		}
 		c.Rows = float64(q.Table.Rows)
-		if c.Read < s.want/10 && s.width != nil {
-			c.Note = strings.TrimSpace(c.Note + fmt.Sprintf(" the primary key has wide gaps, so that the sample is of %d rows only", c.Read))
-		}
 		if c.Read == 0 {
 			return errors.New("the sample of the table is empty")
 		}
@@ -125,21 +123,17 @@ type sampling struct {
 	table  string
 	index  string // the key to read by; "" for the beginning of the table
 	column string // its first column
-	places []string
-	width  *big.Int // rows with column in [place, place + width); nil: the next rows
-	limit  int64    // most rows of a place
-	want   int64    // rows wanted in all
+	places []place
+	limit  int64 // most rows of a place
+	want   int64 // rows wanted in all
 	why    string
 }
 
-const placesPerStatement = 50
+// place is where rows are read: those with a key from (inclusive) to
+// (exclusive), the next ones if to is "", any if from is "".
+type place struct{ from, to string }
 
-func (s *sampling) note() string {
-	if s == nil {
-		return ""
-	}
-	return s.why
-}
+const placesPerStatement = 50
 
 // sample plans the sample of a table, nil if all rows are to be counted.
 func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampling, error) {
@@ -157,10 +151,15 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampl
 	s := &sampling{table: quoteTable(t.Schema, t.Name), want: want, limit: want}
 	pk := t.primaryKey()
 	if pk == nil {
-		s.places = []string{""}
+		s.places = []place{{}}
 		s.why = "the table has no primary key: its first rows were counted, which may not be like the others"
 		return s, nil
 	}
+	var version string
+	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+		return nil, err
+	}
+	maria := strings.Contains(version, "MariaDB")
 	s.index, s.column = quote(pk.Name), quote(pk.Parts[0].Name)
 	var low, high sql.NullString
 	if err := conn.QueryRowContext(ctx, "SELECT MIN("+s.column+"), MAX("+s.column+") FROM "+s.table).Scan(&low, &high); err != nil {
@@ -178,42 +177,83 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampl
 	col := t.column(pk.Parts[0].Name)
 	switch {
 	case col.integer():
-		s.integers(low.String, high.String, t.Rows, places, rnd)
+		return s, s.integers(low.String, high.String, t.Rows, rnd, func(from, to string) (n int64, err error) {
+			// With a hint that forces the key MySQL would guess.
+			query := "EXPLAIN SELECT " + s.column + " FROM " + s.table + " WHERE " + s.column + " >= " + from + " AND " + s.column + " < " + to
+			if !maria {
+				query = strings.Replace(query, "EXPLAIN", "EXPLAIN FORMAT=TRADITIONAL", 1)
+			}
+			err = records(ctx, conn, func(m map[string]sql.NullString) { n += atoi(m["ROWS"]) }, query)
+			return n, err
+		})
 	case col.temporal() && col.Type != "time":
 		s.times(low.String, high.String, places, rnd)
 	case col.text() || col.binary():
 		s.strings(low.String, high.String, col.binary(), places, rnd)
 	default:
-		s.places, s.limit = []string{""}, want
+		s.places, s.limit = []place{{}}, want
 		s.why = "the primary key has no order to take a sample by: the first rows were counted, which may not be like the others"
 	}
 	return s, nil
 }
 
-// integers puts one place into each of k equal stretches of the key. All
-// windows are equally wide in key values, so that every row has the same
-// chance to be read, whatever gaps the key has.
-func (s *sampling) integers(low, high string, rows int64, k int, rnd *rand.Rand) {
-	lo, _ := new(big.Int).SetString(low, 10)
-	hi, _ := new(big.Int).SetString(high, 10)
-	if lo == nil || hi == nil {
-		s.places = []string{""}
-		return
+// integers spreads windows over the key. It is cut into stretches until each
+// holds few of the rows, by the server's own estimates; every stretch is then
+// covered by windows to the same share, so that every row has the same chance
+// to be read, whatever gaps the key has and however wrong the estimates are.
+func (s *sampling) integers(low, high string, rows int64, rnd *rand.Rand, estimate func(from, to string) (int64, error)) error {
+	lo, ok := new(big.Int).SetString(low, 10)
+	hi, ok2 := new(big.Int).SetString(high, 10)
+	if !ok || !ok2 {
+		return fmt.Errorf("the primary key's ends are no integers")
 	}
-	span := new(big.Int).Sub(hi, lo)
-	span.Add(span, big.NewInt(1))
-	f, _ := new(big.Float).SetInt(span).Float64()
-	stretch := f / float64(k)
-	width := math.Max(1, math.Round(stretch*float64(s.want)/float64(rows)))
-	s.width, _ = big.NewFloat(width).Int(nil)
+	hi.Add(hi, big.NewInt(1))
+	share := float64(s.want) / float64(rows)
+	few := max(rows/int64(maxStretches/4), 1)
+	stretches := 0
+	var cut func(lo, hi *big.Int) error
+	cut = func(lo, hi *big.Int) error {
+		width, _ := new(big.Float).SetInt(new(big.Int).Sub(hi, lo)).Float64()
+		if width <= 0 {
+			return nil
+		}
+		n, err := estimate(lo.String(), hi.String())
+		if err != nil {
+			return err
+		}
+		if stretches++; n > few && width > 2 && stretches < maxStretches {
+			middle := new(big.Int).Add(lo, hi)
+			middle.Rsh(middle, 1)
+			if err := cut(lo, middle); err != nil {
+				return err
+			}
+			return cut(middle, hi)
+		}
+		windows := max(1, int(float64(n)*share/clusterRows+0.5))
+		part := width / float64(windows)
+		// A window narrower than one value is one with that chance.
+		open := part * share
+		if open < 1 {
+			if rnd.Float64() > open {
+				return nil
+			}
+			open = 1
+		}
+		for i := range windows {
+			at := float64(i)*part + rnd.Float64()*max(0, part-open)
+			from, _ := big.NewFloat(at).Int(nil)
+			from.Add(from, lo)
+			size, _ := big.NewFloat(open).Int(nil)
+			s.places = append(s.places, place{from.String(), size.Add(size, from).String()})
+		}
+		return nil
+	}
 	s.limit = 4 * clusterRows
-	for i := range k {
-		at := float64(i)*stretch + rnd.Float64()*math.Max(0, stretch-width)
-		off, _ := big.NewFloat(at).Int(nil)
-		s.places = append(s.places, off.Add(off, lo).String())
-	}
-	s.why = ""
+	return cut(lo, hi)
 }
+
+// maxStretches bounds how often the server is asked for an estimate.
+const maxStretches = 256
 
 // times and strings start at places between the least and the greatest key
 // and read on from there: rows after a gap are read more often than others.
@@ -229,7 +269,7 @@ func (s *sampling) times(low, high string, k int, rnd *rand.Rand) {
 	lo, hi := parse(low), parse(high)
 	for i := range k {
 		at := lo.Add(time.Duration((float64(i) + rnd.Float64()) / float64(k) * float64(hi.Sub(lo))))
-		s.places = append(s.places, "'"+at.Format(time.DateTime)+"'")
+		s.places = append(s.places, place{from: "'" + at.Format(time.DateTime) + "'"})
 	}
 	s.why = "the sample starts at evenly spread times of the primary key"
 }
@@ -262,9 +302,9 @@ func (s *sampling) strings(low, high string, binary bool, k int, rnd *rand.Rand)
 			key = append(key, c)
 		}
 		if binary {
-			s.places = append(s.places, fmt.Sprintf("x'%x'", key))
+			s.places = append(s.places, place{from: fmt.Sprintf("x'%x'", key)})
 		} else {
-			s.places = append(s.places, "'"+escape(string(key))+"'")
+			s.places = append(s.places, place{from: "'" + escape(string(key)) + "'"})
 		}
 	}
 	s.why = "the sample starts at evenly spread strings of the primary key"
@@ -283,10 +323,10 @@ func (s *sampling) union(from, to int, list string) string {
 			b.WriteString(" UNION ALL ")
 		}
 		fmt.Fprintf(&b, "(SELECT %d AS g, %s FROM %s", i, list, s.table)
-		if s.places[i] != "" {
-			fmt.Fprintf(&b, " FORCE INDEX (%s) WHERE %s >= %s", s.index, s.column, s.places[i])
-			if s.width != nil {
-				fmt.Fprintf(&b, " AND %s < %s + %s", s.column, s.places[i], s.width)
+		if p := s.places[i]; p.from != "" {
+			fmt.Fprintf(&b, " FORCE INDEX (%s) WHERE %s >= %s", s.index, s.column, p.from)
+			if p.to != "" {
+				fmt.Fprintf(&b, " AND %s < %s", s.column, p.to)
 			}
 			fmt.Fprintf(&b, " ORDER BY %s", s.column)
 		}

@@ -1,0 +1,215 @@
+package indexadvisor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/slowlog"
+)
+
+func (m *memory) adviseAll(o Options, queries ...Query) *Advice {
+	m.t.Helper()
+	for i := range queries {
+		queries[i].Schema = "s"
+	}
+	a, err := New(&m.Rows, o).AdviseAll(context.Background(), queries)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return a
+}
+
+func TestQueriesShareAnIndex(t *testing.T) {
+	m := wide(t, "")
+	for _, c := range []struct {
+		name    string
+		queries []string
+		want    string
+	}{
+		{"one column is a prefix of the other's two, although it is less selective", []string{
+			"SELECT * FROM t WHERE b=7", "SELECT * FROM t WHERE a=5 AND b=7"}, "t(b, a)"},
+		{"the order of another query decides", []string{
+			"SELECT * FROM t WHERE b=7 ORDER BY a LIMIT 5", "SELECT * FROM t WHERE a=5 AND b=7"}, "t(b, a)"},
+		{"nothing is shared", []string{
+			"SELECT * FROM t WHERE v='v0001'", "SELECT * FROM t WHERE a=5 AND b=7"}, "t(a, b) t(v)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m.t = t
+			var qs []Query
+			for _, s := range c.queries {
+				qs = append(qs, Query{SQL: s, PerDay: 1000})
+			}
+			got := strings.Split(strings.ReplaceAll(short(m.adviseAll(Options{}, qs...)), ") t", ")\nt"), "\n")
+			want := strings.Split(strings.ReplaceAll(c.want, ") t", ")\nt"), "\n")
+			if d := cmp.Diff(map[string]bool{}, diffSets(want, got)); d != "" {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// diffSets are the strings that are in one of the lists only.
+func diffSets(a, b []string) map[string]bool {
+	m := map[string]bool{}
+	for _, s := range a {
+		m[s] = true
+	}
+	for _, s := range b {
+		if m[s] {
+			delete(m, s)
+		} else {
+			m[s] = true
+		}
+	}
+	return m
+}
+
+func TestWritesCountAgainstAnIndex(t *testing.T) {
+	m := wide(t, "")
+	read := Query{SQL: "SELECT * FROM t WHERE a=5 AND b=7 LIMIT 1", PerDay: 1}
+	rare := m.adviseAll(Options{}, read, Query{ID: "ins", SQL: "INSERT INTO t VALUES (1,2,3,4,'2024-01-01','v',1,'x',1)", PerDay: 10})
+	if short(rare) == "" || len(rare.Suggestions[0].Pays) != 1 || rare.Suggestions[0].Pays[0] != "ins" {
+		t.Errorf("with few writes: %s %+v", short(rare), rare.Suggestions)
+	}
+	busy := m.adviseAll(Options{}, read, Query{SQL: "INSERT INTO t VALUES (1,2,3,4,'2024-01-01','v',1,'x',1)", PerDay: 1e6})
+	if short(busy) != "" {
+		t.Errorf("with a million writes for one read: %s", short(busy))
+	}
+}
+
+func TestLimitsAreKept(t *testing.T) {
+	m := wide(t, "")
+	var qs []Query
+	for _, c := range []string{"a=5", "b=7", "v='v0001'", "length=9"} {
+		qs = append(qs, Query{SQL: "SELECT * FROM t WHERE " + c, PerDay: 100})
+	}
+	if n := len(m.adviseAll(Options{}, qs...).Suggestions); n != 4 {
+		t.Errorf("%d suggestions without limit, 4 expected", n)
+	}
+	two := m.adviseAll(Options{MaxTotal: 2}, qs...)
+	if n := len(two.Suggestions); n != 2 {
+		t.Errorf("%d suggestions with a limit of 2", n)
+	}
+	if n := len(m.adviseAll(Options{MaxIndexes: 3}, qs...).Suggestions); n != 3 {
+		t.Errorf("%d suggestions with a limit of 3 per table", n)
+	}
+	small := m.adviseAll(Options{MaxBytes: two.Suggestions[0].Bytes}, qs...)
+	sum := int64(0)
+	for _, s := range small.Suggestions {
+		sum += s.Bytes
+	}
+	if sum == 0 || sum > two.Suggestions[0].Bytes {
+		t.Errorf("%d bytes of indexes with a limit of %d", sum, two.Suggestions[0].Bytes)
+	}
+	for _, s := range two.Suggestions {
+		if s.Gain <= 0 || len(s.Serves) != 1 {
+			t.Errorf("%s: gain %g, serves %v", s.Name, s.Gain, s.Serves)
+		}
+	}
+}
+
+func TestWorkloadAdviceIsDeterministic(t *testing.T) {
+	m := wide(t, "KEY ka (a)")
+	var qs []Query
+	for _, s := range []string{"a=5 AND b=7", "b=7 ORDER BY d LIMIT 3", "v LIKE 'v00%' AND two=1", "length=9 AND a=3", "c IS NULL AND b=2"} {
+		qs = append(qs, Query{SQL: "SELECT * FROM t WHERE " + s, PerDay: 100})
+	}
+	set := func() map[string]bool {
+		out := map[string]bool{}
+		for _, s := range m.adviseAll(Options{}, qs...).Suggestions {
+			out[s.DDL+s.Reason] = true
+		}
+		return out
+	}
+	want := set()
+	for range 3 {
+		if d := cmp.Diff(want, set()); d != "" {
+			t.Fatal(d)
+		}
+	}
+	rand.Shuffle(len(qs), func(i, j int) { qs[i], qs[j] = qs[j], qs[i] })
+	if d := cmp.Diff(len(want), len(set())); d != "" {
+		t.Errorf("the order of the queries changes the number of indexes: %s", d)
+	}
+}
+
+// A hot and a rare value: the index must serve both, and the report says that
+// they differ.
+func TestSamplesOfAClassDecideTogether(t *testing.T) {
+	m := newMemory(t)
+	m.add("CREATE TABLE t (id INT PRIMARY KEY, st INT NOT NULL, d INT NOT NULL, pad VARCHAR(200))", 30000, func(i int) []any {
+		st := 1
+		if i%1000 == 0 {
+			st = 2
+		}
+		return []any{i, st, i * 7919 % 30000, "x"}
+	})
+	q := Query{Schema: "s", SQL: "SELECT * FROM t WHERE st=2 AND d<300", Samples: []string{"SELECT * FROM t WHERE st=1 AND d<300", "SELECT * FROM t WHERE st=1 AND d<100"}}
+	a, err := New(&m.Rows, Options{}).Advise(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := short(a); got != "t(d)" && got != "t(st, d)" && got != "t(d, st)" {
+		t.Errorf("got %s", got)
+	}
+	q = Query{Schema: "s", SQL: "SELECT * FROM t WHERE st=2", Samples: []string{"SELECT * FROM t WHERE st=1"}}
+	if a, err = New(&m.Rows, Options{}).Advise(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
+	wantNote(t, a, "the values matter")
+}
+
+// slow delays every count, so that the context ends in the middle.
+type slow struct {
+	*Rows
+	after  int
+	cancel func()
+}
+
+func (s *slow) Count(ctx context.Context, r CountRequest) (*Counts, error) {
+	if s.after--; s.after < 0 {
+		s.cancel()
+	}
+	return s.Rows.Count(ctx, r)
+}
+
+func TestAdviceSoFarWhenTimeEnds(t *testing.T) {
+	m := wide(t, "")
+	ctx, cancel := context.WithCancel(context.Background())
+	var qs []Query
+	for i := range 5 {
+		qs = append(qs, Query{Schema: "s", SQL: fmt.Sprintf("SELECT * FROM t WHERE a=%d AND b=7", i)})
+	}
+	a, err := New(&slow{&m.Rows, 2, cancel}, Options{}).AdviseAll(ctx, qs)
+	if err == nil && !a.Incomplete {
+		t.Errorf("neither an error nor incomplete advice: %+v", a)
+	}
+}
+
+func TestProfileBecomesAWorkload(t *testing.T) {
+	m := wide(t, "")
+	var agg digest.Aggregator
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 200 {
+		agg.Add(&slowlog.Event{Time: start.Add(time.Duration(i) * time.Minute), Schema: "s", Query: fmt.Sprintf("SELECT * FROM t WHERE a=%d AND b=%d", i, i%7), QueryTime: time.Second, Weight: 1})
+		agg.Add(&slowlog.Event{Time: start.Add(time.Duration(i) * time.Minute), Schema: "s", Query: fmt.Sprintf("SELECT * FROM t WHERE v='v%04d'", i), QueryTime: time.Second, Weight: 1})
+	}
+	agg.Add(&slowlog.Event{Time: start, Schema: "s", Query: "SELECT * FROM gone WHERE a=1", QueryTime: time.Second, Weight: 1})
+	agg.Add(&slowlog.Event{Time: start, Schema: "s", Query: "SET NAMES utf8mb4", QueryTime: time.Second, Weight: 1})
+	a, err := New(&m.Rows, Options{}).AdviseProfile(context.Background(), agg.Profile(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]bool{}, diffSets([]string{"t(a, b)", "t(v)"}, strings.Split(strings.ReplaceAll(short(a), ") t", ")\nt"), "\n"))); d != "" {
+		t.Errorf("got %s\n%s", short(a), strings.Join(a.Notes, "\n"))
+	}
+	wantNote(t, a, "no such table")
+	wantNote(t, a, "no advice on this kind of statement")
+	wantNote(t, a, "the log seems to hold only statements of")
+}
