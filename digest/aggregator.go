@@ -95,6 +95,7 @@ type Aggregator struct {
 	totals     totals
 	classes    map[string]*Class
 	overflow   *Class
+	seats      *seats // where several aggregators share a limit, else nil
 	generation uint32 // of the classes that no Profile shares; never 0
 }
 
@@ -141,8 +142,17 @@ func (a *Aggregator) Add(ev *slowlog.Event) {
 		return
 	}
 	a.facts.set(ev, &a.hists)
-	a.totals.add(&a.facts, Kind(a.key[0]))
-	a.class(ev).add(&a.facts, &a.rule)
+	a.add(a.key, &a.facts, ev)
+}
+
+// add adds the facts of an event to the class of the key.
+func (a *Aggregator) add(key []byte, f *facts, ev *slowlog.Event) {
+	a.totals.add(f, Kind(key[0]))
+	c := a.class(key, ev)
+	c.add(f, &a.rule)
+	if a.seats != nil && c.Observed&(c.Observed-1) == 0 {
+		a.seats.weigh(c) // now and then, as it grows
+	}
 }
 
 // classify makes the key of the event's class: its Kind and the values of its
@@ -223,15 +233,20 @@ func (a *Aggregator) statement(fingerprint []byte, query string) *statement {
 	return st
 }
 
-// class returns the class whose key a.key is, ready to be changed.
-func (a *Aggregator) class(ev *slowlog.Event) *Class {
-	if c := a.classes[string(a.key)]; c != nil {
+// class returns the class of the key, ready to be changed. It makes it, of what
+// the event tells, if it is not there and there is room for it.
+func (a *Aggregator) class(key []byte, ev *slowlog.Event) *Class {
+	if c := a.classes[string(key)]; c != nil {
 		return a.own(c)
 	}
 	if a.full() {
 		return a.rest()
 	}
-	c := newClass(Kind(a.key[0]), string(a.key))
+	if a.seats != nil && !a.seats.take(key) {
+		a.seats.overflowed.Add(1)
+		return a.rest()
+	}
+	c := newClass(Kind(key[0]), string(key))
 	c.generation = a.generation
 	a.classes[c.key] = c
 	a.describe(c, ev)

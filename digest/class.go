@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // A Kind says what the events of a Class are.
@@ -57,6 +58,7 @@ type Class struct {
 	key         string // what the class is found by: the kind and the fingerprint
 	composite   bool   // or the kind and the values of several groups
 	generation  uint32 // of the aggregator when the class was made; see Aggregator.Profile
+	weighed     int32  // what seats.weigh found
 	weight      uint64 // Count in units
 	first, last int64  // nanoseconds since 1970, noTime if not known
 
@@ -307,4 +309,30 @@ func (c *Class) clone() *Class {
 		n.detail = c.detail.clone()
 	}
 	return &n
+}
+
+// size returns about how many bytes the class takes.
+func (c *Class) size() int {
+	n := int(unsafe.Sizeof(*c)) + 48 + len(c.key) + len(c.single) // 48 for its place in a map
+	if c.composite {
+		n += len(c.Fingerprint)
+	}
+	n += c.QueryTime.h.size() + c.LockTime.h.size() + c.RowsExamined.size()
+	d := c.detail
+	if d == nil {
+		return n
+	}
+	n += int(unsafe.Sizeof(*d)) + cap(d.measures)*int(unsafe.Sizeof(measureSummary{}))
+	for i := range d.measures {
+		n += d.measures[i].h.size()
+	}
+	for _, v := range []*counter{&d.users, &d.hosts, &d.schemas, &d.routines} {
+		n += cap(v.entries) * int(unsafe.Sizeof(counterEntry{}))
+	}
+	n += cap(d.errors.entries) * int(unsafe.Sizeof(errorEntry{}))
+	n += cap(d.timeline.cells) * int(unsafe.Sizeof(timeCell{}))
+	for _, s := range d.samples.list() {
+		n += int(unsafe.Sizeof(*s)) + len(s.Query) + len(s.TraceID)
+	}
+	return n
 }

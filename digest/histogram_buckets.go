@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 // The buckets are those of a log-linear histogram: below 128 one for each
@@ -173,6 +174,29 @@ func (b *buckets) clone() *buckets {
 		}
 	}
 	return c
+}
+
+// size returns about how many bytes h takes beside itself.
+func (h *Histogram) size() int {
+	n := 0
+	if h.moments != nil {
+		n += int(unsafe.Sizeof(*h.moments))
+	}
+	if b := h.buckets; b != nil {
+		n += int(unsafe.Sizeof(*b)) + cap(b.sparse)*int(unsafe.Sizeof(cell{})) + cap(b.pages)*int(unsafe.Sizeof(page{}))
+		for i := range b.pages {
+			if b.pages[i].small != nil {
+				n += pageLen
+			}
+			if l := b.pages[i].large; l != nil {
+				n += int(unsafe.Sizeof(*l))
+				if l.units != nil {
+					n += int(unsafe.Sizeof(*l.units))
+				}
+			}
+		}
+	}
+	return n
 }
 
 func cloneOf[T any](p *T) *T {
