@@ -203,7 +203,7 @@ func (e *each) work(worker int) {
 			}
 		}
 		e.stats.Lock()
-		e.reader.dec.stats.add(&b.dec.stats)
+		e.reader.dec.stats.Add(&b.dec.stats)
 		e.stats.Unlock()
 		select {
 		case e.free <- p.buf:

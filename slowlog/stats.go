@@ -40,8 +40,8 @@ func (s *Stats) Skipped() (n int64) {
 	return n
 }
 
-// add adds up the stats of two parts of one input, b behind s.
-func (s *Stats) add(b *Stats) {
+// Add adds up the stats of two parts of one input, b behind s, or of two inputs.
+func (s *Stats) Add(b *Stats) {
 	s.WholeSeconds = (s.WholeSeconds || s.Events == 0) && (b.WholeSeconds || b.Events == 0) && s.Events+b.Events > 0
 	s.Bytes += b.Bytes
 	s.Lines += b.Lines
