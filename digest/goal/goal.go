@@ -47,7 +47,14 @@ func (g Goal) Name() string {
 
 // LimitName returns what the goal asks: p95<1s.
 func (g Goal) LimitName() string {
-	return "p" + strconv.FormatFloat(g.Percentile, 'f', -1, 64) + "<" + g.Limit.String()
+	limit := g.Limit.String()
+	if strings.HasSuffix(limit, "m0s") {
+		limit = strings.TrimSuffix(limit, "0s")
+	}
+	if strings.HasSuffix(limit, "h0m") {
+		limit = strings.TrimSuffix(limit, "0m")
+	}
+	return "p" + strconv.FormatFloat(g.Percentile, 'f', -1, 64) + "<" + limit
 }
 
 // quantile is the share of requests that has to meet the goal.
