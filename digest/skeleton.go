@@ -148,8 +148,8 @@ func slotOf(sql string, i int) byte {
 	return numberSlot
 }
 
-// plainLiteral returns where the literal at sql[i:] ends: a number of digits and
-// at most one point, a hexadecimal number, a string. It returns -1 if what
+// plainLiteral returns where the literal at sql[i:] ends: a decimal or a
+// hexadecimal number, a string. It returns -1 if what
 // stands there, or next to it, is anything else.
 func plainLiteral(sql string, i int) (end int) {
 	if i > 0 {
@@ -164,10 +164,11 @@ func plainLiteral(sql string, i int) (end int) {
 			if n < 0 {
 				return -1
 			}
-			if b := strings.LastIndexByte(sql[i:i+n], '\\'); b == n-1 && n > 0 {
-				return -1 // an escaped quote, perhaps
+			i += n
+			if escapes(sql[i-n:i])%2 == 1 {
+				continue // an escaped quote
 			}
-			if i += n + 1; i == len(sql) || sql[i] != q {
+			if i++; i == len(sql) || sql[i] != q {
 				break
 			}
 		}
@@ -185,6 +186,16 @@ func plainLiteral(sql string, i int) (end int) {
 			for i++; i < len(sql) && sql[i]-'0' < 10; i++ {
 			}
 		}
+		if i+1 < len(sql) && sql[i]|0x20 == 'e' {
+			j := i + 1
+			if sql[j] == '-' || sql[j] == '+' {
+				j++
+			}
+			if j < len(sql) && sql[j]-'0' < 10 {
+				for i = j + 1; i < len(sql) && sql[i]-'0' < 10; i++ {
+				}
+			}
+		}
 	}
 	if i < len(sql) {
 		switch c := sql[i]; {
@@ -195,12 +206,33 @@ func plainLiteral(sql string, i int) (end int) {
 	return i
 }
 
+// escapes counts the backslashes at the end of s.
+func escapes(s string) (n int) {
+	for n < len(s) && s[len(s)-1-n] == '\\' {
+		n++
+	}
+	return n
+}
+
 // behindIn reports whether the parenthesis at sql[i] stands behind the word IN.
 func behindIn(sql string, i int) bool {
 	for i > 0 && sql[i-1] == ' ' {
 		i--
 	}
-	return i > 2 && sql[i-2]|0x20 == 'i' && sql[i-1]|0x20 == 'n' && sql[i-3] == ' '
+	if i < 3 || sql[i-2]|0x20 != 'i' || sql[i-1]|0x20 != 'n' || sql[i-3] != ' ' {
+		return false
+	}
+	for i -= 3; i > 0 && sql[i-1] == ' '; {
+		i--
+	}
+	if i == 0 {
+		return false
+	}
+	switch c := skelClass[sql[i-1]]; c { // the end of an expression, so that IN is no name
+	case skelName, skelDigit, skelTick, skelClose, skelQuote:
+		return true
+	}
+	return false
 }
 
 // plainList returns where the list of plain literals at sql[i:] ends, at its

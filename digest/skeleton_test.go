@@ -15,8 +15,9 @@ import (
 func TestSkeletons(t *testing.T) {
 	for _, tt := range []struct{ sql, want string }{
 		{"SELECT a FROM t WHERE b = 'x' AND c IN (1, 2) /* d */", "SELECT a FROM t WHERE b = \x03 AND c IN (\x05) \x06"},
-		{"select 1, 0xAF, 2.5, t1.c2, `1`, 'it''s' from t", "select \x01, \x02, \x01, t1.c2, `1`, \x03 from t"},
+		{"select 1.5e-3, 0xAF, 2.5, t1.c2, `1`, 'it''s' from t", "select \x01, \x02, \x01, t1.c2, `1`, \x03 from t"},
 		{"select f(1,2) from t where a in(c, 1)", "select f(\x01,\x01) from t where a in(c, \x01)"},
+		{`select 'a\'b', 'a\\', 'x\\\'', ''`, "select \x03, \x03, \x03, \x03"},
 		{"select -5, a-1", "select -\x01, a-\x01"},
 	} {
 		got, ok := appendSkeleton(nil, tt.sql)
@@ -25,8 +26,8 @@ func TestSkeletons(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{
-		"select /*+ hint(1) */ 1", "select /*!40001 1 */ 2", "select 1e5", "select 1st from t", "select N'x'", "select 'a\\'b'",
-		"select .5", "select 'x", "select `x", "select /* x", "select 1 -- x", "select 1 # x", "select a\x01", "select @1", "select 'a'b",
+		"select /*+ hint(1) */ 1", "select /*!40001 1 */ 2", "select 1e", "select 1st from t", "select N'x'",
+		"select .5", "select 'a\\'", "select 'x", "select `x", "select /* x", "select 1 -- x", "select 1 # x", "select a\x01", "select @1", "select 'a'b",
 	} {
 		if got, ok := appendSkeleton(nil, sql); ok {
 			t.Errorf("%s: has the skeleton %q", sql, got)
@@ -56,9 +57,9 @@ func checkSkeleton(t *testing.T, sql string, seed uint64) {
 // refill puts random literals and comments in the place of a skeleton's marks.
 func refill(skeleton []byte, r *rand.Rand) string {
 	of := map[byte][]string{
-		numberSlot:  {"0", "7", "123456", "3.25"},
+		numberSlot:  {"0", "7", "123456", "3.25", "1e5", "2.5E-3"},
 		hexSlot:     {"0x1F", "0x00", "0xabcdef"},
-		singleSlot:  {"'x'", "''", "'it''s'", "'-- x'", "'a;b'", "'\\n'", "'/*'", "'2024-01-01'"},
+		singleSlot:  {"'x'", "''", "'it''s'", "'-- x'", "'a;b'", "'\\n'", `'it\'s'`, `'\\'`, "'/*'", "'2024-01-01'"},
 		doubleSlot:  {"\"y\"", "\"\"", "\"it's\"", "\"a\"\"b\""},
 		commentSlot: {"/* x */", "/**/", "/* 'it */", "/* \" # */"},
 	}
