@@ -278,3 +278,75 @@ func showCreate(t testing.TB, db *sql.DB, table string) string {
 	}
 	return ddl
 }
+
+// Which side of a join an index can be looked up on, with values of the other
+// side's type and collation, is what the servers do.
+func TestJoinTypesAreWhatTheServersDo(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		schema := srv.Schema(t)
+		db := srv.DB(t, schema)
+		types := []struct{ name, typ, value string }{
+			{"i", "INT", "i"}, {"big", "BIGINT UNSIGNED", "i"}, {"dc", "DECIMAL(10,2)", "i"}, {"db", "DOUBLE", "i"},
+			{"v4", "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "i"}, {"v3", "VARCHAR(40) CHARACTER SET utf8mb3", "i"}, {"vl", "VARCHAR(40) CHARACTER SET latin1", "i"},
+			{"vbin", "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "i"}, {"vb", "VARBINARY(40)", "i"},
+			{"d", "DATE", "'2000-01-01' + INTERVAL i DAY"}, {"dt", "DATETIME", "'2000-01-01' + INTERVAL i DAY"},
+		}
+		fill(t, db, 3000)
+		for _, c := range types {
+			exec(t, db, fmt.Sprintf("CREATE TABLE t_%s (id INT PRIMARY KEY, c %s, pad VARCHAR(100), KEY c (c))", c.name, c.typ),
+				fmt.Sprintf("INSERT INTO t_%s SELECT i, %s, REPEAT('x', 100) FROM seq", c.name, c.value), "ANALYZE TABLE t_"+c.name)
+		}
+		source := MySQL(db)
+		server, err := source.Server(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := map[string]*Column{}
+		for _, c := range types {
+			tab, err := source.Table(context.Background(), schema, "t_"+c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			column[c.name] = tab.column("c")
+		}
+		temporal := func(name string) bool { return name == "d" || name == "dt" }
+		for _, inner := range types {
+			for _, outer := range types {
+				if temporal(inner.name) != temporal(outer.name) {
+					continue
+				}
+				query := fmt.Sprintf("SELECT STRAIGHT_JOIN x.pad, y.pad FROM t_%s x JOIN t_%s y ON y.c = x.c WHERE x.id < 3", outer.name, inner.name)
+				rows, err := db.Query("EXPLAIN " + map[bool]string{true: "", false: "FORMAT=TRADITIONAL "}[srv.Flavor == testservers.FlavorMariaDB] + query)
+				if err != nil {
+					continue // collations that cannot be compared
+				}
+				names, _ := rows.Columns()
+				looked := false
+				for rows.Next() {
+					vals := make([]sql.NullString, len(names))
+					ptrs := make([]any, len(names))
+					for i := range vals {
+						ptrs[i] = &vals[i]
+					}
+					rows.Scan(ptrs...)
+					var table, kind string
+					for i, n := range names {
+						switch strings.ToLower(n) {
+						case "table":
+							table = vals[i].String
+						case "type":
+							kind = vals[i].String
+						}
+					}
+					if table == "y" {
+						looked = kind == "ref" || kind == "eq_ref"
+					}
+				}
+				rows.Close()
+				if got := joinable(server, column[inner.name], column[outer.name]); got != looked {
+					t.Errorf("an index on %s looked up with %s: %v, but the server: %v", inner.typ, outer.typ, got, looked)
+				}
+			}
+		}
+	})
+}

@@ -101,17 +101,19 @@ func (a *analysis) join(b *block, sc *scope, j *ast.Join, before []*access) erro
 
 func (a *analysis) edge(l, r ref) edge {
 	return edge{a: l.access, b: r.access, ac: l.column, bc: r.column,
-		aok: joinable(l.column, r.column), bok: joinable(r.column, l.column)}
+		aok: joinable(a.server, l.column, r.column), bok: joinable(a.server, r.column, l.column)}
 }
 
 // joinable says whether an index on inner can be looked up with a value of
 // outer without converting inner.
-func joinable(inner, outer *Column) bool {
+func joinable(server Server, inner, outer *Column) bool {
 	switch {
 	case !inner.indexable():
 		return false
-	case inner.text() && !outer.text() && !outer.binary():
+	case (inner.text() || inner.binary()) && !outer.text() && !outer.binary():
 		return false
+	case inner.text() && outer.binary():
+		return server.MariaDB
 	case inner.Type == "enum" || inner.Type == "set":
 		return false
 	case inner.text() && outer.text():
@@ -121,7 +123,7 @@ func joinable(inner, outer *Column) bool {
 			return strings.HasPrefix(in, "utf8mb4") || strings.HasPrefix(in, "utf8") && !strings.HasPrefix(out, "utf8")
 		}
 		if !strings.EqualFold(inner.Collation, outer.Collation) {
-			return strings.HasSuffix(inner.Collation, "_bin")
+			return strings.HasSuffix(inner.Collation, "_bin") || server.MariaDB && strings.HasSuffix(outer.Collation, "_bin")
 		}
 	}
 	return true

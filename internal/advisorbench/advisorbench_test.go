@@ -2,8 +2,11 @@ package advisorbench
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -37,7 +40,7 @@ type result struct {
 	none, best, ours, soars work
 	bestIndex, soarsIndex   string
 	advised                 []index
-	spare                   string // an advised index without a column that it could do without
+	spare                   string // advised indexes without a column that they could do without
 	read                    int64  // rows read by counting
 }
 
@@ -59,41 +62,53 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 		if err := b.fill(ctx, ts); err != nil {
 			t.Fatal(err)
 		}
-		var results []result
 		adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{})
-		for _, q := range queries(n, ts, 1, b.sampler(ctx, 1)) {
-			r, err := b.judge(ctx, adv, schema, ts, q)
-			if err != nil {
+		results := make([]result, n)
+		for i, q := range queries(n, ts, 1, b.sampler(ctx, 1)) {
+			results[i].q = q
+			if err := b.judge(ctx, adv, schema, &results[i]); err != nil {
 				t.Fatalf("%s: %v", q.sql, err)
 			}
-			results = append(results, r)
+		}
+		var all []*grid
+		for _, tab := range ts {
+			g := &grid{table: tab.name}
+			for i := range results {
+				if q := results[i].q; len(q.tables) == 1 && q.tables[0] == tab.name {
+					g.results = append(g.results, &results[i])
+				}
+			}
+			if err := b.measureAll(ctx, g); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, g)
+		}
+		for i := range results {
+			if len(results[i].q.tables) > 1 {
+				if err := b.bestJoin(ctx, &results[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		report(t, b, results, rows)
+		b.workload(ctx, t, db, schema, all)
 	})
 }
 
-// judge measures a query without indexes, with each possible one, and with
-// the advised ones.
-func (b *bench) judge(ctx context.Context, adv *indexadvisor.Advisor, schema string, ts []table, q query) (result, error) {
-	r := result{q: q}
-	var err error
-	if r.none, err = b.run(ctx, q.sql); err != nil {
-		return r, err
+// judge measures a query without indexes, with the advised ones, with these
+// less a column, and with the one that soar's rule gives.
+func (b *bench) judge(ctx context.Context, adv *indexadvisor.Advisor, schema string, r *result) (err error) {
+	if r.none, err = b.run(ctx, r.q.sql); err != nil {
+		return err
 	}
-	a, err := adv.Advise(ctx, indexadvisor.Query{Schema: schema, SQL: q.sql})
+	a, err := adv.Advise(ctx, indexadvisor.Query{Schema: schema, SQL: r.q.sql})
 	if err != nil {
-		return r, err
+		return err
 	}
 	r.read = a.Spent.Rows
-	for _, s := range a.Suggestions {
-		ix := index{table: s.Table}
-		for _, p := range s.Columns {
-			ix.parts = append(ix.parts, p.String())
-		}
-		r.advised = append(r.advised, ix)
-	}
-	if r.ours, err = b.cost(ctx, q, r.advised); err != nil {
-		return r, err
+	r.advised = indexes(a)
+	if r.ours, err = b.cost(ctx, r.q, r.advised); err != nil {
+		return err
 	}
 	for i, ix := range r.advised {
 		for j := range ix.parts {
@@ -102,29 +117,114 @@ func (b *bench) judge(ctx context.Context, adv *indexadvisor.Advisor, schema str
 			if len(less[i].parts) == 0 {
 				less = slices.Delete(less, i, i+1)
 			}
-			w, err := b.cost(ctx, q, less)
+			w, err := b.cost(ctx, r.q, less)
 			if err != nil {
-				return r, err
+				return err
 			}
 			if w.cost() <= 1.1*r.ours.cost() {
 				r.spare = keys(less)
 			}
 		}
 	}
-	// The best of all indexes; for a join the best on one table, then the
-	// best on the other beside it, in both orders.
+	if len(r.q.tables) == 1 {
+		ix, err := b.soar(ctx, r.q)
+		if err != nil {
+			return err
+		}
+		r.soarsIndex = ix.key()
+		r.soars, err = b.cost(ctx, r.q, []index{ix})
+		return err
+	}
+	return nil
+}
+
+// indexes are those that the advice adds.
+func indexes(a *indexadvisor.Advice) []index {
+	var out []index
+	for _, s := range a.Suggestions {
+		if s.Kind == indexadvisor.Drop {
+			continue
+		}
+		ix := index{table: s.Table}
+		for _, p := range s.Columns {
+			ix.parts = append(ix.parts, p.String())
+		}
+		out = append(out, ix)
+	}
+	return out
+}
+
+// grid is the work of all queries on one table with each possible index.
+type grid struct {
+	table   string
+	results []*result
+	indexes []index
+	work    [][]work // by index and query
+}
+
+// measureAll builds every index that one of the queries could use and runs
+// those queries with it.
+func (b *bench) measureAll(ctx context.Context, g *grid) error {
+	seen := map[string]bool{}
+	for _, r := range g.results {
+		r.best = r.none
+		for _, l := range lists(r.q.columns[g.table]) {
+			if ix := (index{g.table, l}); !seen[ix.key()] {
+				seen[ix.key()] = true
+				g.indexes = append(g.indexes, ix)
+			}
+		}
+	}
+	for batch := range slices.Chunk(g.indexes, 50) {
+		if err := b.build(ctx, batch); err != nil {
+			return err
+		}
+		for _, ix := range batch {
+			row := make([]work, len(g.results))
+			err := b.with(ctx, []index{ix}, func() error {
+				for i, r := range g.results {
+					row[i] = r.none
+					if slices.ContainsFunc(ix.parts, func(p string) bool { return !slices.Contains(r.q.columns[g.table], p) }) {
+						continue
+					}
+					w, err := b.run(ctx, r.q.sql)
+					if err != nil {
+						return err
+					}
+					row[i] = w
+					if w.cost() < r.best.cost() {
+						r.best, r.bestIndex = w, ix.key()
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			g.work = append(g.work, row)
+		}
+		if err := b.drop(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bestJoin finds the best index on one table of a join, then the best on the
+// other beside it, in both orders.
+func (b *bench) bestJoin(ctx context.Context, r *result) error {
 	r.best = r.none
-	for _, order := range [][]string{q.tables, reversed(q.tables)} {
+	for _, order := range [][]string{r.q.tables, reversed(r.q.tables)} {
 		var have []index
 		best := r.none
 		for _, t := range order {
 			var all []index
-			for _, l := range lists(q.columns[t]) {
+			for _, l := range lists(r.q.columns[t]) {
 				all = append(all, index{t, l})
 			}
-			ix, w, err := b.bestOf(ctx, q, have, all, best)
+			ix, w, err := b.bestOf(ctx, r.q, have, all, best)
 			if err != nil {
-				return r, err
+				return err
 			}
 			if ix != nil {
 				have, best = append(have, *ix), w
@@ -133,21 +233,8 @@ func (b *bench) judge(ctx context.Context, adv *indexadvisor.Advisor, schema str
 		if best.cost() < r.best.cost() {
 			r.best, r.bestIndex = best, keys(have)
 		}
-		if len(q.tables) == 1 {
-			break
-		}
 	}
-	if len(q.tables) == 1 {
-		ix, err := b.soar(ctx, q)
-		if err != nil {
-			return r, err
-		}
-		r.soarsIndex = ix.key()
-		if r.soars, err = b.cost(ctx, q, []index{ix}); err != nil {
-			return r, err
-		}
-	}
-	return r, nil
+	return nil
 }
 
 func reversed(s []string) []string {
@@ -293,4 +380,112 @@ func report(t *testing.T, b *bench, results []result, rows int) {
 	if most > 0.05 {
 		t.Errorf("counting read %.1f %% of the big table, 5 %% expected at most", 100*most)
 	}
+}
+
+// workload advises on the queries of two tables at a time, with a limit of
+// three indexes, and compares with the best of thirty searches over the
+// measured grid, each query served by the best index of the set.
+func (b *bench) workload(ctx context.Context, t *testing.T, db *sql.DB, schema string, grids []*grid) {
+	const limit = 3
+	for k := 0; k+1 < len(grids); k += 2 {
+		pair := grids[k : k+2]
+		var queries []indexadvisor.Query
+		for _, g := range pair {
+			for _, r := range g.results {
+				queries = append(queries, indexadvisor.Query{Schema: schema, SQL: r.q.sql, PerDay: 1000})
+			}
+		}
+		a, err := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{MaxTotal: limit}).AdviseAll(ctx, queries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := indexes(a)
+		best := search(pair, limit)
+		var total [3]float64
+		for i, set := range [][]index{nil, ours, best} {
+			if err := b.build(ctx, set); err != nil {
+				t.Fatal(err)
+			}
+			err := b.with(ctx, set, func() error {
+				for _, q := range queries {
+					w, err := b.run(ctx, q.SQL)
+					if err != nil {
+						return err
+					}
+					total[i] += w.cost()
+				}
+				return nil
+			})
+			if err = errors.Join(err, b.drop(ctx, set)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ratio := total[1] / min(total[1], total[2])
+		t.Logf("workload of %d queries on %s and %s, %d indexes: none %.0f, ours %.0f %s, best of many %.0f %s, ratio %.2f",
+			len(queries), pair[0].table, pair[1].table, limit, total[0], total[1], keys(ours), total[2], keys(best), ratio)
+		if ratio > 1.1 {
+			t.Errorf("the advice for a workload costs %.2f of the best found", ratio)
+		}
+	}
+}
+
+// search finds the best set of indexes in the grids by many random starts,
+// each improved until no swap helps.
+func search(grids []*grid, limit int) []index {
+	type cell struct{ grid, index int }
+	var all []cell
+	for g := range grids {
+		for i := range grids[g].indexes {
+			all = append(all, cell{g, i})
+		}
+	}
+	total := func(set []cell) float64 {
+		sum := 0.0
+		for g, gr := range grids {
+			for q, r := range gr.results {
+				best := r.none.cost()
+				for _, c := range set {
+					if c.grid == g {
+						best = min(best, gr.work[c.index][q].cost())
+					}
+				}
+				sum += best
+			}
+		}
+		return sum
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	var best []cell
+	lowest := math.Inf(1)
+	for range 30 {
+		set := make([]cell, min(limit, len(all)))
+		for i := range set {
+			set[i] = all[rnd.IntN(len(all))]
+		}
+		now := total(set)
+		for again := true; again; {
+			again = false
+			for i := range set {
+				old := set[i]
+				for _, c := range all {
+					set[i] = c
+					if n := total(set); n < now {
+						now, old, again = n, c, true
+					}
+				}
+				set[i] = old
+			}
+		}
+		if now < lowest {
+			lowest, best = now, slices.Clone(set)
+		}
+	}
+	var out []index
+	for _, c := range best {
+		ix := grids[c.grid].indexes[c.index]
+		if !slices.ContainsFunc(out, func(o index) bool { return o.key() == ix.key() }) {
+			out = append(out, ix)
+		}
+	}
+	return out
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quern-dev/quern/internal/testservers"
+)
+
+func advise(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(context.Background(), args, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestAdviseOnAServer(t *testing.T) {
+	srv := testservers.MariaDB(t)
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	for _, s := range []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, pad VARCHAR(100), KEY a1 (a, id))",
+		"INSERT INTO t SELECT seq, seq % 500, seq % 7, REPEAT('x', 100) FROM seq_1_to_20000",
+		"ANALYZE TABLE t",
+	} {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dsn := srv.DSN("")
+	const query = "SELECT * FROM t WHERE a = 5 AND b = 3"
+	text := advise(t, "-dsn", dsn, "-schema", schema, "-query", query)
+	for _, part := range []string{"Round 1: of all 20000 rows", "SUM(a = 5)", "Do:          ALTER TABLE", "Undo:", "Rows read:"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the text lacks %q:\n%s", part, text)
+		}
+	}
+	type advice struct {
+		Quern       int
+		Suggestions []struct {
+			Schema, Table, DDL, Undo, Kind, Reason string
+			Columns                                []struct{ Name string }
+			RowsBefore                             int `json:"rows_before"`
+			Rounds                                 []struct {
+				Where  []string
+				Counts []struct {
+					Predicate string
+					Rows      int
+					Chosen    bool
+				}
+			}
+		}
+		Notes  []string
+		Trials []any
+	}
+	var a advice
+	if err := json.Unmarshal([]byte(advise(t, "-dsn", dsn, "-schema", schema, "-format", "json", "-query", query)), &a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Quern != 1 || len(a.Suggestions) != 1 || a.Suggestions[0].Table != "t" || a.Suggestions[0].Rounds[0].Counts[0].Rows != 40 || a.Suggestions[0].Rounds[0].Where == nil || a.Notes == nil {
+		t.Errorf("%+v", a)
+	}
+	log := filepath.Join(t.TempDir(), "slow.log")
+	var b strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&b, "# Time: 2026-01-01T00:%02d:00.000000Z\n# User@Host: u[u] @ localhost []  Id: 1\n# Query_time: 1.000000  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 20000\nuse %s;\nSET timestamp=1767225600;\nSELECT * FROM t WHERE a = %d AND b = %d;\n", i, schema, i, i%7)
+	}
+	if err := os.WriteFile(log, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a = advice{}
+	if err := json.Unmarshal([]byte(advise(t, "-dsn", dsn, "-format", "json", log)), &a); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Suggestions) == 0 || a.Suggestions[0].Table != "t" {
+		t.Errorf("for the log: %+v", a)
+	}
+}
+
+func TestBadUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"-dsn", "u@/"}, {"-dsn", "u@/", "-query", "x", "f"}, {"-dsn", "u@/", "-query", "x", "-format", "xml"}, {"-dsn", "u@/", "-query", "x", "-verify"}, {"-nosuch"}} {
+		var usage usageError
+		if err := run(context.Background(), args, io.Discard, io.Discard); !errors.As(err, &usage) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
