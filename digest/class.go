@@ -35,6 +35,10 @@ func (k Kind) String() string {
 type Class struct {
 	ID   ID
 	Kind Kind
+
+	composite bool  // grouped by several things: key has the values of all
+	weighed   int32 // what seats.weigh found
+
 	// Fingerprint of the statements; that of Commands is "administrator
 	// command: " and the command's name. It is empty where the grouping does
 	// not tell it.
@@ -55,10 +59,8 @@ type Class struct {
 	LockTime     Durations
 	RowsExamined Histogram
 
-	key         string // what the class is found by: the kind and the fingerprint
-	composite   bool   // or the kind and the values of several groups
+	key         string // what the class is found by: the kind, then the fingerprint or what composite says
 	generation  uint32 // of the aggregator when the class was made; see Aggregator.Profile
-	weighed     int32  // what seats.weigh found
 	weight      uint64 // Count in units
 	first, last int64  // nanoseconds since 1970, noTime if not known
 

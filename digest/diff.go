@@ -13,8 +13,9 @@ type Diff struct {
 	// Changes has every class of either profile, the largest change of load
 	// first.
 	Changes []Change
-	// Threshold is the longer one of the two profiles' thresholds. Latencies are
-	// compared above it only: what one log left out says nothing of the other.
+	// Threshold is above 0 if one log seems to leave out what the other has: the
+	// shortest query times of the two are more than a factor of 4 apart. It is the
+	// longer one, and latencies are compared above it only.
 	Threshold time.Duration
 }
 
@@ -83,6 +84,7 @@ func (v Verdict) String() string { return [...]string{"less", "same", "more"}[v+
 const (
 	falseDiscoveryRate = .05
 	leastRatio         = 1.1
+	thresholdFactor    = 4
 	leastIntervals     = 8
 	mostIntervals      = 64
 )
@@ -95,7 +97,10 @@ func Compare(before, after *Profile) (*Diff, error) {
 	if err := (&settings{fingerprint: a.fingerprint, groups: a.groups}).agree(&settings{fingerprint: b.fingerprint, groups: b.groups}); err != nil {
 		return nil, err
 	}
-	d := &Diff{Before: before, After: after, Threshold: max(before.Threshold(), after.Threshold())}
+	d := &Diff{Before: before, After: after}
+	if low, high := before.Threshold(), after.Threshold(); max(low, high) > thresholdFactor*min(low, high) {
+		d.Threshold = max(low, high)
+	}
 	for c := range before.Classes() {
 		d.Changes = append(d.Changes, d.change(c, after.Class(c.ID)))
 	}

@@ -78,6 +78,42 @@ func TestBinaryFormIsCanonical(t *testing.T) {
 	}
 }
 
+// What a pipeline does that groups by ID: take several profiles apart, send the
+// parts in their binary form, merge those of an ID, and then all.
+func TestPartsMergeToTheWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	evs := randomEvents(r, 900)
+	want := marshal(t, profileOf(t, Options{MaxClasses: 100}, evs))
+	byID := map[ID][]*Profile{}
+	for i := range 3 {
+		for id, part := range profileOf(t, Options{MaxClasses: 100}, evs[i*300:(i+1)*300]).Parts() {
+			var sent Profile
+			if err := sent.UnmarshalBinary(marshal(t, part)); err != nil {
+				t.Fatal(err)
+			}
+			byID[id] = append(byID[id], &sent)
+		}
+	}
+	var merged []*Profile
+	for id, parts := range byID {
+		m, err := Merge(parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := m.Len(); n != 1 && id != (ID{}) {
+			t.Errorf("the parts of %v have %d classes, want 1", id, n)
+		}
+		merged = append(merged, m)
+	}
+	whole, err := Merge(merged...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(marshal(t, whole), want) {
+		t.Error("the merged parts differ from the profile of all events")
+	}
+}
+
 func TestBinaryFormOfHistograms(t *testing.T) {
 	for _, d := range distributions {
 		r := rand.New(rand.NewPCG(3, 3))

@@ -243,6 +243,26 @@ func Merge(profiles ...*Profile) (*Profile, error) {
 	return a.Profile(), nil
 }
 
+// Parts yields the profile in parts of which Merge makes the whole again, in any
+// order: each class alone, under its ID, and what belongs to no class (totals,
+// overflow) under the zero ID. Those who merge many profiles on many machines
+// merge the parts of one ID, and never hold all classes in one place. The totals
+// of a class's part are zero.
+func (p *Profile) Parts() iter.Seq2[ID, *Profile] {
+	return func(yield func(ID, *Profile) bool) {
+		rest := *p
+		rest.classes = nil
+		if !yield(ID{}, &rest) {
+			return
+		}
+		for i, c := range p.classes {
+			if !yield(c.ID, &Profile{settings: p.settings, classes: p.classes[i : i+1 : i+1]}) {
+				return
+			}
+		}
+	}
+}
+
 // An OptionsError says why two profiles do not merge: an option on which depends
 // what a class is or holds is not the same.
 type OptionsError struct {

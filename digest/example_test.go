@@ -1,0 +1,182 @@
+package digest_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/slowlog"
+)
+
+const slow = `# Time: 2026-03-01T10:00:00.000000Z
+# User@Host: app[app] @ web1 []  Id:     7
+# Query_time: 0.250000  Lock_time: 0.000010 Rows_sent: 1  Rows_examined: 5000
+use shop;
+SET timestamp=1772359200;
+SELECT * FROM orders WHERE customer_id = 17;
+# Time: 2026-03-01T10:00:02.000000Z
+# User@Host: app[app] @ web1 []  Id:     7
+# Query_time: 0.750000  Lock_time: 0.000010 Rows_sent: 3  Rows_examined: 15000
+SET timestamp=1772359202;
+SELECT * FROM orders WHERE customer_id = 4;
+# Time: 2026-03-01T10:00:03.000000Z
+# User@Host: app[app] @ web2 []  Id:     8
+# Query_time: 0.500000  Lock_time: 0.000010 Rows_sent: 0  Rows_examined: 1
+SET timestamp=1772359203;
+UPDATE orders SET late = 1 WHERE id = 99;
+`
+
+func profile() *digest.Profile {
+	var agg digest.Aggregator
+	for ev, err := range slowlog.NewReader(strings.NewReader(slow)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		agg.Add(ev)
+	}
+	return agg.Profile()
+}
+
+func ExampleAggregator() {
+	var agg digest.Aggregator
+	for ev, err := range slowlog.NewReader(strings.NewReader(slow)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		agg.Add(ev)
+	}
+	for _, c := range agg.Profile().Top(10, digest.ByTotalTime) {
+		fmt.Println(c.Count, c.QueryTime.Sum(), c.QueryTime.Max(), c.RowsExamined.Sum(), c.Fingerprint)
+	}
+	// Output:
+	// 2 1s 750ms 20000 select * from orders where customer_id = ?
+	// 1 500ms 500ms 1 update orders set late = ? where id = ?
+}
+
+// Group by several things at once, and only what passes a filter.
+func ExampleOptions() {
+	agg := digest.Aggregator{Options: digest.Options{
+		GroupBy: []digest.Group{digest.ByHost, digest.ByVerb},
+		Filter:  digest.Filter{MinTime: 300 * time.Millisecond},
+	}}
+	for ev, err := range slowlog.NewReader(strings.NewReader(slow)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		agg.Add(ev)
+	}
+	for _, c := range agg.Profile().Top(0, digest.ByTotalTime) {
+		fmt.Println(c.Key(), c.Count, c.QueryTime.Sum())
+	}
+	// Output:
+	// [web1 SELECT] 1 750ms
+	// [web2 UPDATE] 1 500ms
+}
+
+func ExampleProfile_Top() {
+	by, err := digest.ParseOrder("rows_examined:max")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range profile().Top(1, by) {
+		fmt.Println(c.RowsExamined.Max(), c.Sample().Query)
+	}
+	// Output:
+	// 15000 SELECT * FROM orders WHERE customer_id = 4
+}
+
+// Hosts send their profiles in the binary form, somebody merges them.
+func ExampleMerge() {
+	sent, err := profile().MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var all []*digest.Profile
+	for range 3 {
+		p := new(digest.Profile)
+		if err := p.UnmarshalBinary(sent); err != nil {
+			log.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	sum, err := digest.Merge(all...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum.Events, sum.TotalTime())
+	// Output:
+	// 9 4.5s
+}
+
+func ExampleProfile_WriteJSON() {
+	var b bytes.Buffer
+	if err := profile().WriteJSON(&b, 1, digest.ByTotalTime); err != nil {
+		log.Fatal(err)
+	}
+	os.Stdout.WriteString(strings.Join(strings.SplitAfter(b.String(), "\n")[:9], ""))
+	// Output:
+	// {
+	//   "quern": 1,
+	//   "events": 3,
+	//   "weight": 3,
+	//   "skipped": 0,
+	//   "filtered": 0,
+	//   "classes": 2,
+	//   "total_time": 1.5,
+	//   "from": "2026-03-01T10:00:00Z",
+}
+
+func ExampleCompare() {
+	before := profile()
+	var slower digest.Aggregator
+	for ev, err := range slowlog.NewReader(strings.NewReader(slow)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		ev.QueryTime *= 2
+		slower.Add(ev)
+	}
+	d, err := digest.Compare(before, slower.Profile())
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := d.Changes[0]
+	fmt.Printf("%.2f times the mean time, latency: %v\n", c.Ratio, c.Latency) // two calls prove nothing
+	// Output:
+	// 2.00 times the mean time, latency: same
+}
+
+// A wrapper of database/sql observes, a ticker of the host exports.
+func ExampleCollector() {
+	col := digest.NewCollector(digest.CollectorOptions{MaxClasses: 5000})
+	for i := range 100 {
+		col.Observe(digest.Observation{
+			SQL:      fmt.Sprintf("SELECT name FROM customers WHERE id = %d", i),
+			Schema:   "shop",
+			Duration: 2 * time.Millisecond,
+		})
+	}
+	p := col.Flush()
+	for _, c := range p.Top(50, digest.ByQuantile(.99)) {
+		fmt.Println(c.Count, c.QueryTime.Quantile(.99), c.Fingerprint)
+	}
+	fmt.Println(p.Overflow() == nil)
+	// Output:
+	// 100 2ms select name from customers where id = ?
+	// true
+}
+
+func ExampleHistogram() {
+	var h digest.Histogram
+	for v := range int64(1001) {
+		h.Add(v)
+	}
+	h.AddWeighted(5000, 100) // stands for a hundred such values
+	fmt.Println(h.Count(), h.Mean(), h.Quantile(.5), h.Max())
+	// Output:
+	// 1101 908.7193460490463 547 5000
+}
