@@ -114,6 +114,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	group := fs.String("group", "fingerprint", "what to group by, with commas between them: fingerprint, schema, user, host,\ntables, verb, routine, percona_id")
 	fs.Func("since", "leave out events before this `time`: 2006-01-02, \"2006-01-02 15:04:05\" (UTC) or RFC 3339", setTime(&c.digest.Filter.Since))
 	fs.Func("until", "leave out events of this `time` and later", setTime(&c.digest.Filter.Until))
+	fs.BoolVar(&c.digest.Fingerprint.FoldNumbers, "fold-numbers", false, "take names that differ in their numbers alone, such as log_2024 and log_2025, for one")
 	fs.Float64Var(&c.reader.Rate, "rate", 0, "how many statements a record stands for, where the log does not say it")
 	always := fs.Float64("always-log", 0, "query time in `seconds` from which on the server logged every statement\nwhatever the rate; 0 for 10 where Percona Server's rate is in the log")
 	fs.IntVar(&c.workers, "workers", runtime.GOMAXPROCS(0), "how many `goroutines` read a file")

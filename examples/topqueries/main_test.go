@@ -328,6 +328,19 @@ func TestFlagsReachTheReport(t *testing.T) {
 	}
 }
 
+func TestNumbersInNamesAreFoldedWhenAsked(t *testing.T) {
+	var log strings.Builder
+	for _, sql := range []string{"SELECT a FROM log_2024", "SELECT a FROM log_2025"} {
+		fmt.Fprintf(&log, "# User@Host: a[a] @ h []\n# Query_time: 1  Lock_time: 0 Rows_sent: 1  Rows_examined: 1\nSET timestamp=1767225600;\n%s;\n", sql)
+	}
+	name := writeFile(t, "slow.log", []byte(log.String()))
+	for want, args := range map[int][]string{1: {"-fold-numbers", name}, 2: {name}} {
+		if r := parseResult(t, topqueries(t, t.Context(), nil, append([]string{"-format", "json"}, args...)...)); r.Classes != want {
+			t.Errorf("%d classes, want %d", r.Classes, want)
+		}
+	}
+}
+
 func TestTheBarTellsRateAndRemainingTime(t *testing.T) {
 	for _, tt := range []struct {
 		read, total int64
