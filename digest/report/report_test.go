@@ -203,7 +203,7 @@ func TestPercentilesAreLabelledByTheThreshold(t *testing.T) {
 		wantNot []string
 	}{
 		{"a threshold", logOf("1.5", "2.25"), digest.ByTotalTime,
-			[]string{"1.50s at least took all that was logged", "query time of logged statements"}, nil},
+			[]string{"nothing shorter than 1.50s was logged", "query time of logged statements"}, nil},
 		{"a threshold, by a percentile", logOf("1.5", "2.25"), digest.ByQuantile(.95),
 			[]string{"Of logged statements: the log has none shorter than 1.50s"}, nil},
 		{"whole seconds", logOf("0", "2"), digest.ByQuantile(.95),

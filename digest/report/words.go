@@ -84,7 +84,7 @@ func (r *Report) threshold() string {
 	case p.Threshold() == 0:
 		return "none"
 	}
-	return duration(float64(p.Threshold())) + " at least took all that was logged: percentiles are of logged statements"
+	return "nothing shorter than " + duration(float64(p.Threshold())) + " was logged: percentiles are of logged statements"
 }
 
 // ofLogged says of what the percentiles are.
@@ -206,8 +206,9 @@ func (r *Report) rest(shown []*digest.Class) (name string, count, seconds float6
 // A measureRow is what is known of a measure: total, min, avg, p50, p95, p99,
 // max, stddev, as far as the class has it.
 type measureRow struct {
-	name  string
-	cells [8]string
+	measure digest.Measure
+	name    string
+	cells   [8]string
 }
 
 var measureColumns = [8]string{"total", "min", "avg", "p50", "p95", "p99", "max", "stddev"}
@@ -228,7 +229,7 @@ func measureRows(c *digest.Class) (rows []measureRow, zero, flags []string) {
 			continue
 		}
 		f := func(v float64) string { return quantity(kind, v) }
-		row := measureRow{name: name, cells: [8]string{0: f(s.Sum()), 1: f(float64(s.Min())), 2: f(s.Mean()), 6: f(float64(s.Max())), 7: f(s.StdDev())}}
+		row := measureRow{measure: m, name: name, cells: [8]string{0: f(s.Sum()), 1: f(float64(s.Min())), 2: f(s.Mean()), 6: f(float64(s.Max())), 7: f(s.StdDev())}}
 		if h := c.Histogram(m); h != nil {
 			for i, q := range []float64{.5, .95, .99} {
 				row.cells[3+i] = f(float64(h.Quantile(q)))

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.Float64Var(&c.reader.Rate, "rate", 0, "how many statements a record stands for, where the log does not say it")
 	always := fs.Float64("always-log", 0, "query time in `seconds` from which on the server logged every statement\nwhatever the rate; 0 for 10 where Percona Server's rate is in the log")
 	fs.IntVar(&c.workers, "workers", runtime.GOMAXPROCS(0), "how many `goroutines` read a file")
-	fs.StringVar(&c.format, "format", "text", "text or json")
+	fs.StringVar(&c.format, "format", "text", "text, json or html")
 	fs.StringVar(&c.output, "o", "", "`file` to write to instead of standard output")
 	fs.StringVar(&c.save, "save", "", "`file` to save the profile to, for -diff")
 	redact := fs.Bool("no-literals", false, "show statements with ? in place of their literals")
@@ -142,8 +143,8 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		err = errors.New("-workers is below 1")
 	case c.reader.Rate < 0:
 		err = errors.New("-rate is below 0")
-	case c.format != "text" && c.format != "json":
-		err = fmt.Errorf("-format is %q, want text or json", c.format)
+	case !slices.Contains([]string{"text", "json", "html"}, c.format):
+		err = fmt.Errorf("-format is %q, want text, json or html", c.format)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "topqueries:", err)
@@ -197,8 +198,11 @@ func write(r *report.Report, c *config, stdout *os.File) (err error) {
 			}
 		}()
 	}
-	if c.format == "json" {
+	switch c.format {
+	case "json":
 		return r.WriteJSON(out)
+	case "html":
+		return r.WriteHTML(out)
 	}
 	return r.WriteText(out, report.TextOptions{Width: terminal.Columns(out), Color: terminal.Color(out)})
 }

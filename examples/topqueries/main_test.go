@@ -319,6 +319,9 @@ func TestFlagsReachTheReport(t *testing.T) {
 	} else if err := p.UnmarshalBinary(b); err != nil || p.Events != truth.Total.Count {
 		t.Errorf("-save: %v, profile of %d events", err, p.Events)
 	}
+	if o := topqueries(t, t.Context(), nil, "-format", "html", name); o.Status != 0 || !strings.HasPrefix(o.Stdout, "<!DOCTYPE html>") || !strings.Contains(o.Stdout, "<svg") {
+		t.Errorf("-format html: status %d, stderr %q", o.Status, o.Stderr)
+	}
 	file := filepath.Join(t.TempDir(), "report.txt")
 	if o := topqueries(t, t.Context(), nil, "-o", file, name); o.Stdout != "" || o.Status != 0 {
 		t.Errorf("-o: status %d, stdout %q", o.Status, o.Stdout)
