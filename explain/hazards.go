@@ -120,6 +120,8 @@ func (h *hazardFinder) call(i int) {
 	quoted := h.kind(i, lexer.QuotedIdent)
 	closed := h.toks[i+1].match
 	switch {
+	case h.is(0, "INSERT", "REPLACE") && i > 0 && h.toks[i].depth == 0 && h.find(0, i, 0, "SELECT", "VALUES", "VALUE", "SET", "TABLE", "WITH", "PARTITION", "ON") == i:
+		// INSERT INTO table (columns)
 	case h.op(i-1, "."):
 		h.add(StoredFunction, fmt.Sprintf("the function %s is called with its schema, as stored functions are", strings.ToLower(bare(h.raw(i-2))+"."+name)))
 	case h.is(closed+1, "AS") && h.op(closed+2, "("):

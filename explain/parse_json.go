@@ -398,7 +398,7 @@ func (b *jsonBuilder) table(o object) *Node {
 		}
 	}
 	if m := o.text("message"); m != "" {
-		if m == "Deleting all rows" {
+		if m == "Deleting all rows" && n.Name != "" {
 			n.set(DeleteAll)
 		} else {
 			return &Node{Op: OpNone, SelectID: b.selectID, Name: n.Name, Detail: m}
