@@ -3,8 +3,10 @@
 //
 //	topqueries [flags] [FILE...]
 //
-// With no FILE it reads a sample that it carries; "-" is standard input. Files
-// may be compressed with gzip or zstd. Several files make one profile.
+// With no FILE it reads a sample that it carries; "-" is standard input. Besides
+// slow logs it reads general logs and the table mysql.slow_log as the server
+// stores it and as the client prints it; all may be compressed with gzip or zstd.
+// Several files make one profile.
 //
 // The report goes to standard output; progress, on a terminal, and diagnostics
 // go to standard error. An interrupt (Ctrl-C) ends the reading, and the report is

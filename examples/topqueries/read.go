@@ -51,13 +51,17 @@ func (a *analysis) readFile(ctx context.Context, name string, bar *progress) err
 	}
 	defer f.Close()
 	bar.start(f)
-	r := slowlog.NewReader(&stopReader{ctx, f})
-	r.Options = a.config.reader
-	err = r.Each(len(a.shards), func(worker int, ev *slowlog.Event) error {
-		a.shards[worker].Add(ev)
-		return nil
-	})
-	stats := r.Stats()
+	f.Reader = &stopReader{ctx, f.Reader}
+	source := f.Source(a.config.reader, nil)
+	if r, ok := source.(*slowlog.Reader); ok {
+		err = r.Each(len(a.shards), func(worker int, ev *slowlog.Event) error {
+			a.shards[worker].Add(ev)
+			return nil
+		})
+	} else {
+		err = a.readAll(source)
+	}
+	stats := source.Stats()
 	a.shards[0].AddSkipped(uint64(stats.Skipped()))
 	a.sources = append(a.sources, report.Source{Name: f.Name, Stats: stats})
 	if err != nil && !errors.Is(err, errInterrupted) {
@@ -67,6 +71,17 @@ func (a *analysis) readFile(ctx context.Context, name string, bar *progress) err
 		err = fmt.Errorf("%s: no event: %s", f.Name, found(f.Kind, &stats))
 	}
 	return err
+}
+
+// readAll reads what is read by one goroutine.
+func (a *analysis) readAll(source slowlog.Source) error {
+	for ev, err := range source.All() {
+		if err != nil {
+			return err
+		}
+		a.shards[0].Add(ev)
+	}
+	return nil
 }
 
 func (a *analysis) open(ctx context.Context, name string) (*logfile.File, error) {
