@@ -1,6 +1,8 @@
 package goal
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -20,7 +22,8 @@ type Analysis struct {
 	Interval time.Duration
 
 	// SegmentBy names attributes of requests. The requests of each goal are also
-	// grouped by their values.
+	// grouped by their values; by those of several where the names are joined with
+	// plus signs: page+user.
 	SegmentBy []string
 
 	// MaxGroups bounds the pages of a goal, and the values of each of SegmentBy;
@@ -34,6 +37,8 @@ type Analysis struct {
 	goals []Goal
 	join  join
 	stats Stats
+
+	scratch []byte
 }
 
 // Stats counts what an Analysis was given.
@@ -66,6 +71,37 @@ type limit struct {
 
 	tolerating count // of Apdex: more than the limit, less than four times
 	gains      map[string]*gains
+	samples    []sample // in the order of their hashes
+}
+
+// A sample is a missing request that is kept.
+type sample struct {
+	hash uint64
+	*requestlog.Request
+}
+
+// maxSamples is the number of missing requests that are kept of each goal: those
+// with the lowest hashes, so that they are the same in whatever order they come.
+const maxSamples = 5
+
+func (l *limit) keep(hash uint64, r *requestlog.Request, clone bool) {
+	i, _ := slices.BinarySearchFunc(l.samples, hash, func(s sample, hash uint64) int { return cmp.Compare(s.hash, hash) })
+	if i >= maxSamples {
+		return
+	}
+	if clone {
+		r = r.Clone()
+	}
+	l.samples = slices.Insert(l.samples, i, sample{hash, r})
+	l.samples = l.samples[:min(len(l.samples), maxSamples)]
+}
+
+// sampleHash depends on what tells requests apart.
+func (a *Analysis) sampleHash(r *requestlog.Request) uint64 {
+	a.scratch = append(append(append(a.scratch[:0], r.ID...), r.URL...), r.Page...)
+	a.scratch = binary.LittleEndian.AppendUint64(a.scratch, uint64(r.Time.UnixNano()))
+	a.scratch = binary.LittleEndian.AppendUint64(a.scratch, uint64(r.Wall))
+	return hashOf(a.scratch)
 }
 
 // A group adds up requests, and apart those that miss each limit.
@@ -123,6 +159,17 @@ func (a *Analysis) Add(r *requestlog.Request) {
 	}
 }
 
+// segment returns the request's value of an attribute, or its values of several.
+func (a *Analysis) segment(r *requestlog.Request, attrs string) (string, bool) {
+	first, rest, several := strings.Cut(attrs, "+")
+	value, ok := r.Attr(first)
+	if !several || !ok {
+		return value, ok
+	}
+	other, ok := a.segment(r, rest)
+	return value + " " + other, ok
+}
+
 // span widens a span of time, in which zero means unknown, by another.
 func span(from, to, from2, to2 time.Time) (time.Time, time.Time) {
 	if from.IsZero() || !from2.IsZero() && from2.Before(from) {
@@ -145,7 +192,7 @@ func (a *Analysis) add(r *requestlog.Request, w uint64) {
 		k.group.add(r, w, k.limits)
 		groupOf(k.pages, r.Page, a.maxGroups()).add(r, w, k.limits)
 		for _, attr := range a.SegmentBy {
-			if value, ok := r.Attr(attr); ok {
+			if value, ok := a.segment(r, attr); ok {
 				values := k.segments[attr]
 				if values == nil {
 					values = make(map[string]*group)
@@ -164,6 +211,7 @@ func (a *Analysis) add(r *requestlog.Request, w uint64) {
 				l.tolerating.add(w)
 			}
 			l.potential(r, w)
+			l.keep(a.sampleHash(r), r, true)
 		}
 	}
 	if !matched {
@@ -290,6 +338,9 @@ func (a *Analysis) Merge(o *Analysis) error {
 		for j, l := range k.limits {
 			ol := ok.limits[j]
 			l.tolerating.merge(&ol.tolerating)
+			for _, s := range ol.samples {
+				l.keep(s.hash, s.Request, false)
+			}
 			for name, og := range ol.gains {
 				g := l.gains[name]
 				if g == nil {

@@ -12,8 +12,8 @@ import (
 // A Goal is one limit for one kind of request: at least Percentile of the requests
 // take less than Limit.
 type Goal struct {
-	// Page is the page that the goal is about; a * in it stands for any text, and
-	// "*" alone for every page.
+	// Page is the page that the goal is about, such as search or /product/{n}; a *
+	// in it stands for any text, and "*" alone for every page.
 	Page string
 
 	// Segment restricts the goal to requests that fulfil every condition.
@@ -184,7 +184,7 @@ func (p *parser) error(what string) error {
 // kind reads page{conditions}: and leaves the rest.
 func (p *parser) kind() (Goal, error) {
 	var g Goal
-	end := strings.IndexAny(p.rest(), "{:,;<")
+	end := pageEnd(p.rest())
 	if end <= 0 || p.rest()[end] != '{' && p.rest()[end] != ':' {
 		return g, p.error("want a page and a colon, as in search:p95<1s")
 	}
@@ -210,6 +210,23 @@ func (p *parser) kind() (Goal, error) {
 	}
 	p.i++
 	return g, nil
+}
+
+// pageEnd returns the index behind a page's name, -1 if the name does not end. Braces
+// without a condition in them belong to the name: /product/{n}.
+func pageEnd(s string) int {
+	for i := 0; ; {
+		end := strings.IndexAny(s[i:], "{:,;<")
+		if end < 0 {
+			return -1
+		}
+		i += end
+		name, _, closed := strings.Cut(s[i:], "}")
+		if s[i] != '{' || !closed || strings.ContainsAny(name, "=!<>:,;") || name == "{" {
+			return i
+		}
+		i += len(name) + 1
+	}
 }
 
 func parseCondition(s string) (Condition, bool) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/quern-dev/quern/slowlog/requestlog"
 )
 
 // A State says whether a goal is met.
@@ -44,6 +46,8 @@ type Verdict struct {
 	Series   []Point       // in the order of time
 	Interval time.Duration // of the series
 	Hiccups  []Hiccup      // intervals that stand out
+
+	Samples []*requestlog.Request // some of the missing requests, the slowest first
 
 	Queries *Queries // of the missing requests; nil if no query was given
 }
@@ -134,6 +138,12 @@ func (a *Analysis) verdict(k *kind, i int, l *limit) Verdict {
 	for i := range v.Hiccups {
 		a.join.running(&v.Hiccups[i])
 	}
+	for _, s := range l.samples {
+		v.Samples = append(v.Samples, s.Request)
+	}
+	slices.SortFunc(v.Samples, func(a, b *requestlog.Request) int {
+		return cmp.Or(cmp.Compare(b.Wall, a.Wall), a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID))
+	})
 	v.Queries = a.join.queries(l.index, &a.Join)
 	return v
 }

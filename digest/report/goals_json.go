@@ -63,6 +63,7 @@ type goalJSON struct {
 	Interval     float64                `json:"interval"`
 	Series       []pointJSON            `json:"series"`
 	Hiccups      []hiccupJSON           `json:"hiccups"`
+	Samples      []sampleJSON           `json:"samples"`
 	Queries      *queriesJSON           `json:"queries"`
 }
 
@@ -140,6 +141,16 @@ type hiccupJSON struct {
 	StatementTime float64 `json:"statement_time,omitempty"`
 }
 
+type sampleJSON struct {
+	Time   *time.Time `json:"time"`
+	ID     string     `json:"id"`
+	Page   string     `json:"page"`
+	Method string     `json:"method"`
+	URL    string     `json:"url"`
+	User   string     `json:"user"`
+	Wall   float64    `json:"wall"`
+}
+
 type queriesJSON struct {
 	Requests    float64          `json:"requests"`
 	Joined      float64          `json:"joined"`
@@ -181,7 +192,7 @@ func verdictJSON(v *goal.Verdict) goalJSON {
 		Requests: v.Requests, Observed: v.Observed, Attained: v.Attained.Value.Seconds(), AttainedLow: v.Attained.Low.Seconds(),
 		AttainedHigh: v.Attained.High.Seconds(), Missing: missing(v.Missing), Apdex: v.Apdex,
 		Breakdown: breakdown(&v.Breakdown), All: breakdown(&v.All), Potential: []potentialJSON{}, Pages: groupsJSON(v.Pages),
-		Interval: v.Interval.Seconds(), Series: []pointJSON{}, Hiccups: []hiccupJSON{},
+		Interval: v.Interval.Seconds(), Series: []pointJSON{}, Hiccups: []hiccupJSON{}, Samples: []sampleJSON{},
 	}
 	if name := v.Goal.Name(); name != v.Goal.Page {
 		out.Segment = name[len(v.Goal.Page):]
@@ -206,6 +217,9 @@ func verdictJSON(v *goal.Verdict) goalJSON {
 			hiccup.Statement, hiccup.Fingerprint, hiccup.StatementTime = h.Statement.String(), h.Fingerprint, h.StatementTime.Seconds()
 		}
 		out.Hiccups = append(out.Hiccups, hiccup)
+	}
+	for _, r := range v.Samples {
+		out.Samples = append(out.Samples, sampleJSON{stamp(r.Time), r.ID, r.Page, r.Method, r.URL, r.User, r.Wall.Seconds()})
 	}
 	if q := v.Queries; q != nil {
 		out.Queries = &queriesJSON{q.Requests, q.Joined, q.Weak, q.NoKey, q.NotFollowed, q.Logged, q.Tagged, q.PerRequest, q.Time.Seconds(),

@@ -102,6 +102,7 @@ func TestNothingInGoalsThatATerminalObeysComesOut(t *testing.T) {
 	v.Segments = map[string][]goal.Group{evil: v.Pages}
 	v.Hiccups = append(v.Hiccups, goal.Hiccup{Component: evil, Page: evil, Fingerprint: evil})
 	v.Queries.Classes[0].Fingerprint = evil
+	v.Samples[0].ID, v.Samples[0].URL, v.Samples[0].Method = evil, evil, evil
 	g.Notes = []string{evil}
 	text := goalsText(t, g, 80)
 	var b bytes.Buffer

@@ -154,8 +154,39 @@ func (t *goalsText) verdict(v *goal.Verdict, brief bool, first goal.Goal) {
 	for _, attr := range slices.Sorted(maps.Keys(v.Segments)) {
 		t.groups("By "+attr, v.Segments[attr])
 	}
+	t.samples(v)
 	t.series(v)
 	t.queries(v)
+}
+
+// samples shows some missing requests, so that one can be repeated.
+func (t *goalsText) samples(v *goal.Verdict) {
+	t.line("")
+	for i, r := range v.Samples {
+		if i == min(t.limit, 3) {
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "For example"
+		}
+		at := ""
+		if !r.Time.IsZero() {
+			at = r.Time.Format("Jan 2 15:04:05")
+		}
+		what := r.URL
+		if what == "" {
+			what = r.Page
+		}
+		if r.Method != "" {
+			what = r.Method + " " + what
+		}
+		id := printable(r.ID)
+		if id != "" {
+			id = "  " + clip(id, 32)
+		}
+		t.line(pad(label, 13) + pad(at, 16) + right(duration(float64(r.Wall)), 7) + "  " + clip(printable(what), t.width-38-columns(id)) + id)
+	}
 }
 
 var partWidths = []int{9, 9, 8, 9, 9, 9, 7, 7}

@@ -116,7 +116,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.StringVar(&c.dsn, "mysql", "", "read requests from a table of this `DSN`, user:password@tcp(host:3306)/schema")
 	fs.StringVar(&c.table, "table", "", "`name` of the table for -mysql, such as requests_20261130")
 	fs.DurationVar(&c.interval, "interval", 0, "`length` of the intervals of the time series (default 5m; 15m for the sample)")
-	fs.Func("by", "also group requests by these `attributes`, with commas between them", func(s string) error {
+	fs.Func("by", "also group requests by these `attributes`, with commas between them; kind+user\nis a group of both", func(s string) error {
 		c.segmentBy = strings.Split(s, ",")
 		return nil
 	})

@@ -136,3 +136,33 @@ func FuzzCSVAgainstStandard(f *testing.F) {
 		}
 	})
 }
+
+// FuzzNotations checks that what people write on a command line is refused or used,
+// and that what is used reads any line without a panic.
+func FuzzNotations(f *testing.F) {
+	f.Add(`$remote_addr [$time_local] "$request" $status`, `192.0.2.1 [x] "GET / HTTP/1.1" 200`, "wall=rt:ms", "search=/find/**", "/find/x?y")
+	f.Add(`%h %{X}i %>s %D`, `a b c 1`, "wait.x=y", "a=GET /*", "http://h")
+	f.Fuzz(func(t *testing.T, template, line, mapping, routes, url string) {
+		m, err := ParseMapping(mapping)
+		if err == nil {
+			again, err := ParseMapping(m.String())
+			if diff := cmp.Diff(m, again); diff != "" || err != nil {
+				t.Fatalf("mapping %q: %v, %s", mapping, err, diff)
+			}
+		}
+		rules, err := ParseRoutes(routes)
+		if err != nil {
+			rules = nil
+		}
+		r := NewReader(strings.NewReader(line))
+		r.Template, r.Mapping, r.Routes = template, m, &Routes{Rules: rules}
+		for {
+			if _, err := r.Read(); err != nil {
+				break
+			}
+		}
+		if page := r.Routes.Page("GET", url); page == "" {
+			t.Fatalf("no page for %q", url)
+		}
+	})
+}

@@ -88,7 +88,7 @@ type Reader struct {
 	Location *time.Location
 
 	// ReuseRequest makes Read return the same Request each time: it and its
-	// strings are valid until the next Read.
+	// strings are valid until the next Read. Request.Clone keeps one.
 	ReuseRequest bool
 
 	// OnDamage, if not nil, is called for each record that is skipped.

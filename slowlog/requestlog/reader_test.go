@@ -347,3 +347,20 @@ func TestLostIsWhatNobodyInstrumented(t *testing.T) {
 		t.Errorf("lost %v, want 16ms", r.Lost())
 	}
 }
+
+func TestACloneOutlivesTheReusedRequest(t *testing.T) {
+	r := NewReader(strings.NewReader("id:one\tpage:a\twall:1\tuser:u\tmysql_time:0.5\tk:v\nid:two\tpage:b\twall:2\tuser:w\tmysql_time:0.7\tk:x\n"))
+	r.ReuseRequest = true
+	first, err := r.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := first.Clone()
+	for range 2 {
+		r.Read()
+	}
+	want := &Request{ID: "one", Page: "a", User: "u", Wall: time.Second, Waits: []Wait{{"mysql", 500 * ms, 0}}, Attrs: []Attr{{"k", "v"}}, Weight: 1, Flags: NoTime, Line: 1}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Error(diff)
+	}
+}

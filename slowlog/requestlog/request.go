@@ -1,6 +1,7 @@
 package requestlog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,6 +130,23 @@ func (r *Request) Attr(name string) (string, bool) {
 		}
 	}
 	return v, v != ""
+}
+
+// Clone returns a copy that shares no memory with r. Those who set a Reader's
+// ReuseRequest use it to keep a request.
+func (r *Request) Clone() *Request {
+	c := *r
+	for _, s := range []*string{&c.ID, &c.TraceID, &c.Page, &c.Method, &c.URL, &c.User, &c.IP} {
+		*s = strings.Clone(*s)
+	}
+	c.Waits, c.Attrs = slices.Clone(r.Waits), slices.Clone(r.Attrs)
+	for i := range c.Waits {
+		c.Waits[i].Component = strings.Clone(c.Waits[i].Component)
+	}
+	for i := range c.Attrs {
+		c.Attrs[i] = Attr{strings.Clone(c.Attrs[i].Name), strings.Clone(c.Attrs[i].Value)}
+	}
+	return &c
 }
 
 // reset clears the request for the next record and keeps its slices' memory.
