@@ -45,10 +45,7 @@ func (t *timeline) add(ns, queryTime int64, w uint64, limit int) {
 	if ns == noTime {
 		return
 	}
-	sec := ns / 1e9
-	if ns%1e9 < 0 {
-		sec--
-	}
+	sec := floorSecond(ns)
 	n := sec >> t.shift
 	if at := n - t.first; at < 0 || at >= int64(len(t.cells)) {
 		t.cover(n, n, limit)
@@ -57,6 +54,15 @@ func (t *timeline) add(ns, queryTime int64, w uint64, limit int) {
 	c := &t.cells[n-t.first]
 	c.weight = addSaturated(c.weight, w)
 	c.time.addMul(uint64(queryTime), w)
+}
+
+// floorSecond returns the second that an instant lies in.
+func floorSecond(ns int64) int64 {
+	sec := ns / 1e9
+	if ns%1e9 < 0 {
+		sec--
+	}
+	return sec
 }
 
 // cover makes cells for the intervals from first to last, which are numbered by
