@@ -317,6 +317,17 @@ func TestQuantilesOfGeneratedLogsAreWithinOnePercent(t *testing.T) {
 	}
 }
 
+func BenchmarkAggregatorAdd(b *testing.B) {
+	var a Aggregator
+	evs := randomEvents(rand.New(rand.NewPCG(14, 14)), 1000)
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		a.Add(evs[i%len(evs)])
+		i++
+	}
+}
+
 func BenchmarkReadAndAdd(b *testing.B) {
 	log, truth := generated(b, loggen.Options{Dialect: loggen.Percona80, Events: 20_000})
 	b.SetBytes(int64(len(log)))
