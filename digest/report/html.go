@@ -49,6 +49,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	v.Warnings = r.rankingWarnings(r.By)
 	shown := r.top()
+	if r.Diff != nil {
+		v.Diff = r.diffView(shown)
+	}
 	for i, c := range shown {
 		v.Classes = append(v.Classes, r.classView(i+1, c, times))
 	}
@@ -98,6 +101,7 @@ func writePage(w io.Writer, title string, profile *profileView) error {
 // escapes them.
 type profileView struct {
 	Logs            string
+	Diff            *diffView
 	Tiles           []tile
 	Notes           []note
 	Timeline        template.HTML
@@ -110,6 +114,28 @@ type profileView struct {
 	Short           string // what is left out of later classes
 	Slowest         []slowView
 	SlowestWarnings []string
+}
+
+type diffView struct {
+	Notes   []note
+	Changes []changeView
+	Same    string
+}
+
+type changeView struct {
+	What, LoadBefore, LoadAfter, Change, RateBefore, RateAfter, Latency, Name, ID string
+
+	Worse bool
+	Rank  int
+}
+
+func (r *Report) diffView(shown []*digest.Class) *diffView {
+	rows, same := r.changes(shown)
+	v := &diffView{Notes: r.diffNotes(), Same: sameText(rows, same)}
+	for _, c := range rows {
+		v.Changes = append(v.Changes, changeView{c.what, c.loadBefore, c.loadAfter, c.change, c.rateBefore, c.rateAfter, c.latency, c.name, c.id, c.worse, c.rank})
+	}
+	return v
 }
 
 type tile struct{ Value, Name string }

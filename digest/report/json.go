@@ -12,6 +12,7 @@ import (
 type jsonReport struct {
 	Interrupted bool                     `json:"interrupted"`
 	Sources     []jsonSource             `json:"sources"`
+	Changes     []jsonChange             `json:"changes,omitempty"`
 	Sections    map[string][]jsonSection `json:"sections,omitempty"` // by ID of the class
 }
 
@@ -29,14 +30,15 @@ type jsonSection struct {
 }
 
 // WriteJSON writes the report as one JSON object: that of digest's WriteJSON
-// with the keys "interrupted", "sources" and "sections" behind the others.
+// with the keys "interrupted", "sources", "changes" and "sections" behind the
+// others.
 // Characters that a terminal could obey are written as \u escapes.
 func (r *Report) WriteJSON(w io.Writer) error {
 	var buf bytes.Buffer
 	if err := r.Profile.WriteJSON(&buf, r.Limit, r.By); err != nil {
 		return err
 	}
-	j := jsonReport{Interrupted: r.Interrupted, Sources: []jsonSource{}}
+	j := jsonReport{Interrupted: r.Interrupted, Sources: []jsonSource{}, Changes: jsonChanges(r.Diff)}
 	for _, s := range r.Sources {
 		j.Sources = append(j.Sources, jsonSource{s.Name, s.Stats.Bytes, s.Stats.Events, s.Stats.Skipped(), s.Stats.Server})
 	}

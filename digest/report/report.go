@@ -27,6 +27,8 @@ type Report struct {
 	Sources []Source
 	// Interrupted says that the logs were not read to their end.
 	Interrupted bool
+	// Diff, if not nil, is shown first: what changed to Profile from an earlier one.
+	Diff *digest.Diff
 	// Sections are what else is known of a class, to be shown with it.
 	Sections map[digest.ID][]Section
 }

@@ -22,8 +22,11 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 		o.Width = 80
 	}
 	t := &text{report: r, width: min(max(o.Width, 80), 200), color: o.Color}
-	t.header()
 	shown := r.top()
+	if r.Diff != nil {
+		t.changes(shown)
+	}
+	t.header()
 	t.table(shown)
 	t.slowest(shown)
 	for i, c := range shown {

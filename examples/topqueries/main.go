@@ -54,18 +54,28 @@ type config struct {
 	format  string
 	output  string
 	save    string
+	diff    string
+	old     *digest.Profile // that -diff names, or nil
 	workers int
 	reader  slowlog.Options
 	digest  digest.Options
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr *os.File) (status int) {
+	complain := func(err error) {
+		fmt.Fprintln(stderr, "topqueries:", err)
+		status = 1
+	}
 	c, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
 		return 2
+	}
+	if c.old, err = load(c.diff); err != nil {
+		complain(err)
+		return status
 	}
 	a := &analysis{config: c, stdin: stdin, shards: make([]digest.Aggregator, c.workers)}
 	for i := range a.shards {
@@ -74,11 +84,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr *os
 	bar := newProgress(stderr)
 	a.read(ctx, bar)
 	bar.clear()
-
-	complain := func(err error) {
-		fmt.Fprintln(stderr, "topqueries:", err)
-		status = 1
-	}
 	for _, err := range a.failures {
 		complain(err)
 	}
@@ -92,6 +97,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr *os
 		fmt.Fprintln(stderr, "topqueries: interrupted: the report is of what had been read")
 	}
 	r, err := a.report()
+	if err == nil && c.old != nil {
+		r.Diff, err = digest.Compare(c.old, r.Profile)
+	}
 	if err == nil && c.save != "" {
 		err = save(r.Profile, c.save)
 	}
@@ -124,6 +132,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.StringVar(&c.format, "format", "text", "text, json or html")
 	fs.StringVar(&c.output, "o", "", "`file` to write to instead of standard output")
 	fs.StringVar(&c.save, "save", "", "`file` to save the profile to, for -diff")
+	fs.StringVar(&c.diff, "diff", "", "show first what changed since the profile that -save wrote to this `file`")
 	redact := fs.Bool("no-literals", false, "show statements with ? in place of their literals")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -185,6 +194,22 @@ func save(p *digest.Profile, name string) error {
 		return err
 	}
 	return os.WriteFile(name, b, 0o666)
+}
+
+// load returns the profile that was saved under a name, nil if that is empty.
+func load(name string) (*digest.Profile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	p := new(digest.Profile)
+	if err := p.UnmarshalBinary(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
 }
 
 // write writes the report where the command line says.

@@ -220,6 +220,8 @@ func TestExitStatus(t *testing.T) {
 		{"a good file beside a bad one", []string{writeFile(t, "empty", nil), good}, 1, "the file is empty", truth.Total.Count},
 		{"cut gzip", []string{writeFile(t, "cut.gz", z.Bytes()[:z.Len()-20])}, 1, "unexpected EOF", truth.Total.Count},
 		{"all filtered", []string{"-since", "2200-01-01", good}, 0, "", 0},
+		{"no profile to compare with", []string{"-diff", filepath.Join(t.TempDir(), "nowhere"), good}, 1, "nowhere", 0},
+		{"a log in place of a profile", []string{"-diff", good, good}, 1, "not a binary form", 0},
 		{"output that cannot be", []string{"-o", filepath.Join(t.TempDir(), "no", "dir"), good}, 1, "no such file", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -313,6 +315,12 @@ func TestFlagsReachTheReport(t *testing.T) {
 	}
 	saved := filepath.Join(t.TempDir(), "saved")
 	get("-save", saved)
+	if o := topqueries(t, t.Context(), nil, "-diff", saved, name); o.Status != 0 || !strings.HasPrefix(o.Stdout, "What changed\n") || !strings.Contains(o.Stdout, "nothing changed") {
+		t.Errorf("-diff with itself: status %d, stderr %q, %.100q", o.Status, o.Stderr, o.Stdout)
+	}
+	if o := topqueries(t, t.Context(), nil, "-diff", saved, "-group", "user", name); o.Status != 1 || !strings.Contains(o.Stderr, "group") {
+		t.Errorf("-diff with another grouping: status %d, stderr %q", o.Status, o.Stderr)
+	}
 	var p digest.Profile
 	if b, err := os.ReadFile(saved); err != nil {
 		t.Errorf("-save: %v", err)
