@@ -193,6 +193,9 @@ func (e *each) work(worker int) {
 				f(d)
 			}
 		}
+		e.stats.Lock()
+		e.reader.dec.stats.Add(&b.dec.stats)
+		e.stats.Unlock()
 		p.next <- out
 		for i := range b.events {
 			if e.err.Load() != nil {
@@ -202,9 +205,6 @@ func (e *each) work(worker int) {
 				e.err.CompareAndSwap(nil, &err)
 			}
 		}
-		e.stats.Lock()
-		e.reader.dec.stats.Add(&b.dec.stats)
-		e.stats.Unlock()
 		select {
 		case e.free <- p.buf:
 		default:
