@@ -40,13 +40,18 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 	}
 	if end, after, ok := cutLine(s, i, final); !ok {
 		return 0, true
-	} else if line := s[i:end]; strings.HasPrefix(line, "use ") && strings.HasSuffix(line, ";") {
+	} else if strings.HasPrefix(s[i:end], "use ") {
+		if s[end-1] != ';' {
+			if end, after, more = brokenUse(s, i, end, after, final); more {
+				return 0, true
+			}
+		}
 		follows, more := followed(s, after, true, final)
 		if more {
 			return 0, true
 		}
-		if follows {
-			b.use, b.hasUse = line[len("use "):len(line)-1], true
+		if follows && s[end-1] == ';' {
+			b.use, b.hasUse = s[i+len("use "):end-1], true
 			i = after
 		}
 	}
@@ -416,7 +421,11 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 		return hasQueryTime(s, next, final)
 	case strings.HasPrefix(line, userPrefix):
 		if !strings.Contains(line, "@ ") {
-			return false, false
+			_, after, more := brokenUser(s, i, end, next, final)
+			if more || after == next {
+				return false, more
+			}
+			next = after
 		}
 		if closed {
 			return true, false

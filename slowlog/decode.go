@@ -317,8 +317,15 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 		}
 		// One byte tells most lines apart.
 		switch line[2] {
+		case 'S':
+			if end, next, more = brokenSchema(s, i, end, next, final); more {
+				return h, true
+			}
 		case 'T':
 			if !strings.HasPrefix(line, timePrefix) {
+				if end, next, more = brokenSchema(s, i, end, next, final); more {
+					return h, true
+				}
 				break
 			}
 			if h.timed || h.user && h.queryTime {
@@ -344,6 +351,17 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 				return h, false
 			}
 			h.user = true
+			if strings.IndexByte(line[len("# User@Host:"):], '@') < 0 {
+				if end, next, more = brokenUser(s, i, end, next, final); more {
+					return h, true
+				}
+			}
+		case 'W', 'N', 'E':
+			if isMessage(line[2:]) {
+				if end, next, more = brokenMessage(s, i, end, next, final); more {
+					return h, true
+				}
+			}
 		case 'Q':
 			if !strings.HasPrefix(line, "# Query_time:") {
 				break

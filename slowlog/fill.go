@@ -344,7 +344,7 @@ func (d *decoder) headerLine(line string) {
 	case strings.HasPrefix(line, "explain: "):
 		e.Plan = d.appendLine(e.Plan, line[len("explain: "):])
 	case line == "Warnings", strings.HasPrefix(line, "No InnoDB statistics"):
-	case strings.HasPrefix(line, "Warning "), strings.HasPrefix(line, "Note "), strings.HasPrefix(line, "Error "):
+	case isMessage(line):
 		e.Warnings = d.appendLine(e.Warnings, line)
 	default:
 		d.values(line, maxShape) // learn nothing of it
@@ -624,8 +624,7 @@ func trailing(s string) int { return len(s) - len(strings.TrimRight(s, " ")) }
 // blanks and what looks like values: servers write one of two keys behind it,
 // whose last is theirs.
 func schemaValue(h string, p int) (v string, end int) {
-	stop, _, _ := cutLine(h, p, true)
-	line := h[p:stop]
+	line := h[p:]
 	for i := len(line) - 1; i >= 0; i-- {
 		if line[i] != ':' {
 			continue
