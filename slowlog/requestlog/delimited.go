@@ -138,14 +138,10 @@ func (r *Reader) joinQuoted(line []byte) ([]byte, string) {
 	}
 	r.long = append(r.long[:0], line...)
 	for {
-		next, ok := r.more()
+		next, ok := r.join()
 		if !ok {
-			return nil, "quoted field without its end at the end of the log"
-		}
-		if len(r.long)+len(next) > MaxRecord {
 			return nil, "quoted field without its end"
 		}
-		r.long = append(append(r.long, '\n'), next...)
 		if bytes.Count(next, []byte{'"'})%2 == 1 {
 			return r.long, ""
 		}
@@ -160,14 +156,10 @@ func (r *Reader) joinEscaped(line []byte) ([]byte, string) {
 	}
 	r.long = append(r.long[:0], line...)
 	for {
-		next, ok := r.more()
+		next, ok := r.join()
 		if !ok {
-			return r.long, ""
+			return nil, "escaped line end without a line behind it"
 		}
-		if len(r.long)+len(next) > MaxRecord {
-			return nil, "escaped line ends without an end"
-		}
-		r.long = append(append(r.long, '\n'), next...)
 		if !oddBackslashes(next) {
 			return r.long, ""
 		}
@@ -354,7 +346,7 @@ func (r *Reader) setHeader(line string, names []string) {
 
 func (r *Reader) countColumns(n int) string {
 	if n != len(r.columns) {
-		return fmt.Sprintf("%d columns, want %d", n, len(r.columns))
+		return fmt.Sprintf("columns: %d, want %d", n, len(r.columns))
 	}
 	return ""
 }

@@ -165,9 +165,12 @@ type record struct {
 	*Request
 	clock clock
 
-	ranks    [len(targetNames)]uint8
-	wall     *field // that gave Wall its value
+	won      [len(targetNames)]*field // that gave the target its value
+	wall     *field
 	wallText string
+	timeText [2]string // of Time and of end
+	status   string
+	bytes    string
 	upstream *field
 	end      time.Time
 	date     string
@@ -180,7 +183,7 @@ func (c *record) reset(req *Request, weight float64) {
 	req.reset()
 	req.Weight = weight
 	c.Request = req
-	c.ranks = [len(targetNames)]uint8{}
+	c.won = [len(targetNames)]*field{}
 	c.wall, c.upstream, c.wallText = nil, nil, ""
 	c.end = time.Time{}
 	c.date, c.action = "", ""
@@ -196,13 +199,18 @@ func (c *record) bad(f *field, value string) {
 	c.attr(f, value)
 }
 
-// best says whether f outranks what the request has for its target already.
-func (c *record) best(f *field, value string) bool {
-	if f.rank < c.ranks[f.target] {
-		c.attr(f, value)
-		return false
+// best says whether f is the field to take its target from: the highest in rank, of
+// equal ones the first. The value of the other one, value or current, becomes an
+// attribute.
+func (c *record) best(f *field, value, current string) bool {
+	if w := c.won[f.target]; w != nil {
+		if f.rank <= w.rank {
+			c.attr(f, value)
+			return false
+		}
+		c.attr(w, current)
 	}
-	c.ranks[f.target] = f.rank
+	c.won[f.target] = f
 	return true
 }
 
@@ -216,9 +224,12 @@ func (c *record) set(f *field, value string) {
 		c.attr(f, value)
 		return
 	case tMethod:
+		if !c.best(f, value, c.Method) {
+			return
+		}
 		c.Method = value
 	case tURL:
-		if !c.best(f, value) {
+		if !c.best(f, value, c.URL) {
 			return
 		}
 		c.URL = value
@@ -228,7 +239,10 @@ func (c *record) set(f *field, value string) {
 			c.bad(f, value)
 			return
 		}
-		c.Status = int(n)
+		if !c.best(f, value, c.status) {
+			return
+		}
+		c.Status, c.status = int(n), value
 	case tWall:
 		c.setWall(f, value)
 		return
@@ -238,21 +252,21 @@ func (c *record) set(f *field, value string) {
 			c.bad(f, value)
 			return
 		}
-		if !c.best(f, value) {
+		to, text := &c.Time, &c.timeText[0]
+		if f.target == tEnd {
+			to, text = &c.end, &c.timeText[1]
+		}
+		if !c.best(f, value, *text) {
 			return
 		}
-		if f.target == tEnd {
-			c.end = t
-		} else {
-			c.Time = t
-		}
+		*to, *text = t, value
 	case tUser:
-		if !c.best(f, value) {
+		if !c.best(f, value, c.User) {
 			return
 		}
 		c.User = value
 	case tIP:
-		if !c.best(f, value) {
+		if !c.best(f, value, c.IP) {
 			return
 		}
 		c.IP = stripPort(value)
@@ -262,15 +276,25 @@ func (c *record) set(f *field, value string) {
 			c.bad(f, value)
 			return
 		}
-		c.Bytes = n
+		if !c.best(f, value, c.bytes) {
+			return
+		}
+		c.Bytes, c.bytes = n, value
 	case tID:
-		if !c.best(f, value) {
+		if !c.best(f, value, c.ID) {
 			return
 		}
 		c.ID = value
 	case tTrace:
-		c.TraceID = traceID(value)
+		if id := traceID(value); c.best(f, value, c.TraceID) {
+			c.TraceID = id
+		} else {
+			return
+		}
 	case tPage:
+		if !c.best(f, value, c.Page) {
+			return
+		}
 		c.Page = value
 	case tRequest:
 		method, url := splitRequest(value)
@@ -360,7 +384,8 @@ func (c *record) setRare(f *field, value string) {
 }
 
 func (c *record) setWall(f *field, value string) {
-	if f.rank < c.ranks[tWall] {
+	const mapped = 255 // of several parts, by a Mapping
+	if c.wall != nil && f.rank <= c.wall.rank && f.rank != mapped {
 		c.attr(f, value)
 		return
 	}
@@ -369,7 +394,7 @@ func (c *record) setWall(f *field, value string) {
 		return
 	}
 	f.seen = true
-	if c.wall != nil && f.rank == 255 && c.ranks[tWall] == 255 { // a mapping of several parts
+	if c.wall != nil && c.wall.rank == mapped {
 		c.Wall += d
 		return
 	}
@@ -377,7 +402,6 @@ func (c *record) setWall(f *field, value string) {
 		c.attr(c.wall, c.wallText)
 	}
 	c.Wall, c.wall, c.wallText = d, f, value
-	c.ranks[tWall] = f.rank
 }
 
 // duration reads a duration in the field's unit and flags what is odd about it.

@@ -9,10 +9,7 @@ import (
 	"unsafe"
 )
 
-const (
-	maxDepth     = 16  // objects nested deeper are kept as text
-	maxJSONLines = 512 // an object that spans more lines is damage
-)
+const maxDepth = 16 // objects nested deeper are kept as text
 
 // openObject is the reason that parse gives for an object that goes on in the next line.
 const openObject = "object without its end"
@@ -31,24 +28,18 @@ func (r *Reader) joinObject(line []byte) ([]byte, string) {
 		return nil, "broken JSON"
 	}
 	r.long = append(r.long[:0], line...)
-	for range maxJSONLines {
-		next, ok := r.more()
+	for {
+		next, ok := r.join()
 		if !ok {
-			return nil, openObject + " at the end of the log"
+			return nil, openObject
 		}
 		if len(next) > 0 && next[0] == '{' {
-			r.unread = true
 			return nil, openObject + " before the next one begins"
 		}
-		if len(r.long)+len(next) > MaxRecord {
-			break
-		}
-		r.long = append(append(r.long, '\n'), next...)
 		if depth.feed(next) {
 			return r.long, ""
 		}
 	}
-	return nil, openObject + " within its bounds"
 }
 
 // jsonDepth follows the nesting of an object across lines.

@@ -179,7 +179,8 @@ func init() {
 			byName[name] = meaning{target: t, rank: 5}
 		}
 	}
-	byName["id"] = meaning{target: tID, rank: 1} // often a mere row number
+	byName["id"] = meaning{target: tID, rank: 1}           // often a mere row number
+	byName["bytesread"] = meaning{target: tBytes, rank: 4} // by some of the client, by some from it
 	byName["edgestarttimestamp"] = meaning{target: tTime, rank: 5, unit: Nanosecond}
 	byName["edgeendtimestamp"] = meaning{target: tEnd, rank: 5, unit: Nanosecond}
 

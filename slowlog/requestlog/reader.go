@@ -109,9 +109,17 @@ type Reader struct {
 	comma    byte
 	header   string
 
-	long   []byte // a record longer than the buffer, or of several lines
+	line   []byte // the last one read
+	raw    []byte // the same with its end
 	unread bool   // the next line is line once more
-	line   []byte
+
+	// A record of several lines: as one text, the lines behind its first as they
+	// stand in the log, and their number. If it comes to nothing these lines are
+	// read again, from back.
+	long      []byte
+	more      []byte
+	moreLines int64
+	back      []byte
 
 	lineOffset int64
 	recOffset  int64
@@ -192,6 +200,7 @@ func (r *Reader) record(line []byte) *Request {
 			return nil
 		}
 	}
+	r.more, r.moreLines = r.more[:0], 0
 	var reason string
 	switch r.Format {
 	case CSV:
@@ -199,12 +208,11 @@ func (r *Reader) record(line []byte) *Request {
 	case TSV:
 		line, reason = r.joinEscaped(line)
 	}
-	if reason != "" {
-		r.damage(reason)
-		return nil
+	var req *Request
+	if reason == "" {
+		req, reason = r.build(line)
 	}
-	req, reason := r.build(line)
-	if reason == openObject {
+	if reason == openObject && len(line) == len(r.line) { // behind a prefix an object has one line
 		if line, reason = r.joinObject(line); reason == "" {
 			req, reason = r.build(line)
 		}
@@ -214,6 +222,7 @@ func (r *Reader) record(line []byte) *Request {
 	}
 	if reason != "" {
 		r.damage(reason)
+		r.readAgain()
 		return nil
 	}
 	if req.Page == "" && req.URL != "" {
@@ -276,23 +285,20 @@ func (r *Reader) next() ([]byte, error) {
 		return r.line, nil
 	}
 	for {
-		r.lineOffset = r.stats.Bytes
-		line, err := r.br.ReadSlice('\n')
-		r.stats.Bytes += int64(len(line))
-		if err == bufio.ErrBufferFull {
-			r.stats.Lines++
-			line, err = r.longLine(line)
-			if err == nil && line == nil {
-				r.recOffset, r.recLine = r.lineOffset, r.stats.Lines
-				r.damage(fmt.Sprintf("line longer than %d bytes", MaxRecord))
-				continue
-			}
-		} else if len(line) > 0 {
-			r.stats.Lines++
+		if len(r.back) == 0 && r.err != nil {
+			return nil, r.err
 		}
-		if err != nil && (err != io.EOF || len(line) == 0) {
+		r.lineOffset = r.stats.Bytes
+		raw, err := r.readLine()
+		if raw == nil && err == nil {
+			r.recOffset, r.recLine = r.lineOffset, r.stats.Lines
+			r.damage(fmt.Sprintf("line longer than %d bytes", MaxRecord))
+			continue
+		}
+		if err != nil && (err != io.EOF || len(raw) == 0) {
 			return nil, err
 		}
+		line := raw
 		if n := len(line); n > 0 && line[n-1] == '\n' {
 			line = line[:n-1]
 			if n > 1 && line[n-2] == '\r' {
@@ -302,9 +308,29 @@ func (r *Reader) next() ([]byte, error) {
 		if r.lineOffset == 0 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
-		r.line = line
+		r.line, r.raw = line, raw
 		return line, nil
 	}
+}
+
+// readLine returns the next line with its end, nil without an error if it is too long.
+func (r *Reader) readLine() (line []byte, err error) {
+	if len(r.back) > 0 {
+		end := bytes.IndexByte(r.back, '\n') + 1
+		if end == 0 {
+			end = len(r.back)
+		}
+		line, r.back = r.back[:end], r.back[end:]
+	} else if line, err = r.br.ReadSlice('\n'); err == bufio.ErrBufferFull {
+		r.stats.Bytes += int64(len(line))
+		r.stats.Lines++
+		return r.longLine(line)
+	}
+	r.stats.Bytes += int64(len(line))
+	if len(line) > 0 {
+		r.stats.Lines++
+	}
+	return line, err
 }
 
 // longLine reads on a line that fills the buffer. It returns nil if the line is too long.
@@ -332,16 +358,37 @@ func (r *Reader) longLine(start []byte) ([]byte, error) {
 	}
 }
 
-// more returns the next line of a record of several lines; false at the end of the log.
-func (r *Reader) more() ([]byte, bool) {
+// join returns the next line of a record of several lines and adds it to r.long; false
+// at the end of the log and beyond the bounds of a record.
+func (r *Reader) join() ([]byte, bool) {
+	if r.moreLines >= maxLines {
+		return nil, false
+	}
 	line, err := r.next()
 	if err != nil {
 		if err != io.EOF {
-			r.err = err
+			r.err = err // for when the lines before it have been read again
 		}
 		return nil, false
 	}
-	return line, true
+	r.more = append(r.more, r.raw...)
+	r.moreLines++
+	r.long = append(append(r.long, '\n'), line...)
+	return line, len(r.long) <= MaxRecord
+}
+
+// maxLines is the number of lines of one record above which it is damage.
+const maxLines = 1000
+
+// readAgain has the lines read again that were taken for parts of the first one.
+func (r *Reader) readAgain() {
+	if len(r.more) == 0 {
+		return
+	}
+	r.back = append(bytes.Clone(r.more), r.back...)
+	r.stats.Bytes -= int64(len(r.more))
+	r.stats.Lines -= r.moreLines
+	r.more = r.more[:0]
 }
 
 // open settles the format.

@@ -259,7 +259,11 @@ func apacheDirective(c byte, arg string) (string, *meaning, bool) {
 		if unit == Second {
 			rank = 7 // whole seconds
 		}
-		return "T", &meaning{target: tWall, rank: rank, unit: unit}, true
+		name := "T"
+		if arg != "" {
+			name = "{" + arg + "}T"
+		}
+		return name, &meaning{target: tWall, rank: rank, unit: unit}, true
 	case 'L':
 		return plain("log_id")
 	case 'i', 'o', 'e', 'n', 'C', 'x', 'c':
