@@ -132,9 +132,10 @@ done
 
 if [ "$seconds" -gt 0 ]; then
 	echo "== fuzzing, $seconds s per target"
-	for dir in $(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname | sort -u); do
+	for dir in $(go list -f '{{.Dir}}' ./...); do
+		grep -qs '^func Fuzz' "$dir"/*_test.go || continue
 		for target in $(go test -list '^Fuzz' "$dir" | grep '^Fuzz'); do
-			check "fuzz $dir $target" fuzz "$dir" "$target"
+			check "fuzz ${dir#"$PWD/"} $target" fuzz "$dir" "$target"
 		done
 	done
 fi
