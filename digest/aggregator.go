@@ -103,7 +103,8 @@ type Aggregator struct {
 type statement struct {
 	verb      string
 	tables    []string
-	tableList string
+	sorted    []string // tables
+	tableList string   // sorted, with commas between them
 }
 
 // maxStatements bounds Aggregator.statements.
@@ -172,11 +173,7 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 		return true
 	}
 	a.text = a.appendFingerprint(a.text[:0], ev, kind)
-	query := ev.Query
-	if kind != Statements {
-		query = "" // the server's words
-	}
-	if byStatement && !a.Options.Filter.passStatement(a.statement(a.text, query)) {
+	if byStatement && !a.Options.Filter.passStatement(a.statement(a.text)) {
 		return false
 	}
 	if a.plain {
@@ -188,9 +185,9 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 		case g.ofEvent != nil:
 			a.key = appendString(a.key, g.ofEvent(ev))
 		case g.ofStatement != nil:
-			a.key = appendString(a.key, g.ofStatement(a.statement(a.text, query)))
+			a.key = appendString(a.key, g.ofStatement(a.statement(a.text)))
 		case g.percona:
-			a.key = appendString(a.key, a.printer.PerconaID(query))
+			a.key = appendString(a.key, a.perconaID(ev, kind))
 		default:
 			a.key = appendUint(a.key, uint64(len(a.text)))
 			a.key = append(a.key, a.text...)
@@ -215,21 +212,45 @@ func (a *Aggregator) appendFingerprint(b []byte, ev *slowlog.Event, kind Kind) [
 	return a.printer.Append(b, ev.Query)
 }
 
-// statement returns what is known of the statements of a fingerprint.
-func (a *Aggregator) statement(fingerprint []byte, query string) *statement {
+// perconaID returns the Percona ID of a statement, or of a command's name.
+func (a *Aggregator) perconaID(ev *slowlog.Event, kind Kind) string {
+	if kind == Commands {
+		return a.printer.PerconaID(commandPrefix + ev.Command)
+	}
+	return a.printer.PerconaID(ev.Query)
+}
+
+// perconaStyle returns the style of the fingerprints that perconaID is made of.
+func (a *Aggregator) perconaStyle() FingerprintOptions {
+	if a.Options.Fingerprint.Style == StylePerconaKeepNumbers {
+		return a.Options.Fingerprint
+	}
+	return FingerprintOptions{Style: StylePercona}
+}
+
+// statement returns what a fingerprint tells, from memory if it was asked before.
+func (a *Aggregator) statement(fingerprint []byte) *statement {
 	if st := a.statements[string(fingerprint)]; st != nil {
 		return st
 	}
-	s := a.printer.Statement(query)
-	st := &statement{verb: strings.Clone(s.Verb)}
-	for _, t := range s.Tables {
-		st.tables = append(st.tables, strings.Clone(t))
-	}
-	st.tableList = strings.Join(slices.Compact(slices.Sorted(slices.Values(st.tables))), ",")
+	st := a.read(fingerprint)
 	if a.statements == nil || len(a.statements) >= maxStatements {
 		a.statements = make(map[string]*statement)
 	}
 	a.statements[string(fingerprint)] = st
+	return st
+}
+
+// read returns what a fingerprint tells. What only the text of a statement tells,
+// such as the case of names, need not be the same in all that have it.
+func (a *Aggregator) read(fingerprint []byte) *statement {
+	st := new(statement)
+	if text := string(fingerprint); text != suppressedText {
+		s := a.printer.Statement(text)
+		st.verb, st.tables = s.Verb, s.Tables
+	}
+	st.sorted = slices.Compact(slices.Sorted(slices.Values(st.tables)))
+	st.tableList = strings.Join(st.sorted, ",")
 	return st
 }
 
@@ -298,28 +319,21 @@ func (a *Aggregator) describe(c *Class, ev *slowlog.Event) {
 			}
 		}
 	}
-	if c.Kind != Statements {
-		return
+	a.text = a.appendFingerprint(a.text[:0], ev, c.Kind)
+	st := a.read(a.text)
+	if byFingerprint {
+		c.Verb, c.Tables = a.names.keep(st.verb), a.keepAll(st.tables)
 	}
-	s := a.printer.Statement(ev.Query)
 	for i := range a.Options.GroupBy {
 		switch g := &a.Options.GroupBy[i]; {
-		case g.percona && c.Fingerprint == "":
-			style := FingerprintOptions{Style: StylePercona}
-			if a.Options.Fingerprint.Style == StylePerconaKeepNumbers {
-				style.Style = StylePerconaKeepNumbers
-			}
-			f := Fingerprinter{Options: style}
+		case g.percona && c.Fingerprint == "" && c.Kind == Statements:
+			f := Fingerprinter{Options: a.perconaStyle()}
 			c.Fingerprint = string(f.Append(nil, ev.Query))
 		case g.name == ByVerb.name && g.ofStatement != nil:
-			c.Verb = a.names.keep(s.Verb)
-		case g.name == ByTables.name && g.ofStatement != nil:
-			c.Tables = a.keepAll(s.Tables)
+			c.Verb = a.names.keep(st.verb)
+		case g.name == ByTables.name && g.ofStatement != nil && !byFingerprint:
+			c.Tables = a.keepAll(st.sorted)
 		}
-	}
-	if byFingerprint {
-		c.Verb = a.names.keep(s.Verb)
-		c.Tables = a.keepAll(s.Tables)
 	}
 }
 

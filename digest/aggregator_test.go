@@ -32,6 +32,7 @@ func randomEvents(r *rand.Rand, n int) []*slowlog.Event {
 	for range n {
 		query := fmt.Sprintf(pick(
 			"select * from orders where id = %d",
+			"SELECT * FROM Orders WHERE id = %d",
 			"select name from customers where city = 'x%d'",
 			"update orders set late = 1 where id = %d",
 			"insert into log values (%d)",
@@ -486,6 +487,23 @@ func TestGroupsMakeCompositeKeys(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.GroupedBy(), diff)
+		}
+	}
+}
+
+// Names of one class may differ in case, and whichever comes first must not show.
+func TestTablesDoNotDependOnTheFirstEvent(t *testing.T) {
+	evs := []*slowlog.Event{event("select * from Orders o, shop.Items", 1), event("SELECT * FROM orders o, `shop`.items", 2)}
+	for _, groups := range [][]Group{nil, {ByTables}, {ByTables, ByFingerprint}} {
+		want := profileOf(t, Options{GroupBy: groups}, evs)
+		got := profileOf(t, Options{GroupBy: groups}, []*slowlog.Event{evs[1], evs[0]})
+		if diff := diffProfiles(want, got); diff != "" {
+			t.Errorf("(-one order +the other):\n%s", diff)
+		}
+		c := want.Top(1, ByTotalTime)[0]
+		tables := slices.Sorted(slices.Values(c.Tables))
+		if diff := cmp.Diff([]string{"orders", "shop.items"}, tables); diff != "" || c.Count != 2 {
+			t.Errorf("count %v, tables (-want +got):\n%s", c.Count, diff)
 		}
 	}
 }

@@ -44,7 +44,9 @@ type Class struct {
 	// not tell it.
 	Fingerprint string
 	// Verb is the statement's verb, such as SELECT, and Tables are those that it
-	// names, as far as the grouping tells them.
+	// names, as far as the grouping tells them. Tables are spelled as in the
+	// fingerprint, in lower case: statements of one class may spell them
+	// otherwise, as the samples do.
 	Verb   string
 	Tables []string
 
