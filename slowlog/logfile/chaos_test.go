@@ -1,0 +1,266 @@
+package logfile
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quern-dev/quern/slowlog"
+)
+
+// TestFollowLosesAndDoublesNothing lets a server write a log by a virtual clock
+// while its file is rotated in every way every few seconds and the follower is
+// killed and resumed from its last checkpoint. QUERN_LONG=1 tries 50 seeds in
+// place of 4, the first for 24 hours in place of 10 minutes.
+func TestFollowLosesAndDoublesNothing(t *testing.T) {
+	seeds, first := 4, 10*time.Minute
+	if os.Getenv("QUERN_LONG") == "1" {
+		seeds, first = 50, 24*time.Hour
+	}
+	for seed := range seeds {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			time := 10 * time.Minute
+			if seed == 0 {
+				time = first
+			}
+			synctest.Test(t, func(t *testing.T) { chaos(t, uint64(seed), time) })
+		})
+	}
+}
+
+// A server writes a log and has its file rotated.
+type server struct {
+	t    *testing.T
+	rnd  *rand.Rand
+	path string
+	file *os.File
+	n    int // events written
+}
+
+func (s *server) check(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// reopen opens the file at the path as servers do when they are told to.
+func (s *server) reopen() {
+	if s.file != nil {
+		s.check(s.file.Close())
+	}
+	file, err := os.OpenFile(s.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	s.check(err)
+	s.file = file
+	if s.rnd.IntN(2) == 0 {
+		s.write("/usr/sbin/mysqld, Version: 9.7.4 (Debian). started with:\nTcp port: 3306  Unix socket: /run/mysqld.sock\nTime                 Id Command    Argument\n")
+	}
+}
+
+// write writes text in pieces, with short waits between.
+func (s *server) write(text string) {
+	for text != "" {
+		n := len(text)
+		if s.rnd.IntN(4) == 0 {
+			n = 1 + s.rnd.IntN(n)
+		}
+		_, err := s.file.WriteString(text[:n])
+		s.check(err)
+		if text = text[n:]; text != "" {
+			time.Sleep(time.Duration(s.rnd.IntN(400)) * time.Millisecond)
+		}
+	}
+}
+
+// serve writes some events.
+func (s *server) serve(most int) {
+	for range s.rnd.IntN(most + 1) {
+		pad := strings.Repeat("x", s.rnd.IntN(300))
+		if s.rnd.IntN(20) == 0 {
+			pad = strings.Repeat("y\n", s.rnd.IntN(20_000))
+		}
+		s.write(record(s.n, fmt.Sprintf("SELECT %d, '%s'", s.n, pad)))
+		s.n++
+	}
+}
+
+// shift renames the rotated files up by one.
+func (s *server) shift() {
+	for i := 200; i > 0; i-- {
+		for _, ext := range []string{"", ".gz"} {
+			old := fmt.Sprintf("%s.%d%s", s.path, i, ext)
+			if _, err := os.Stat(old); err == nil {
+				s.check(os.Rename(old, fmt.Sprintf("%s.%d%s", s.path, i+1, ext)))
+			}
+		}
+	}
+	os.RemoveAll(s.path + ".40")
+	os.RemoveAll(s.path + ".40.gz")
+}
+
+func (s *server) rotate() {
+	switch s.rnd.IntN(6) {
+	case 0: // renamed and made anew; the server goes on in the old file for a while
+		s.shift()
+		s.check(os.Rename(s.path, s.path+".1"))
+		s.check(os.WriteFile(s.path, nil, 0o644))
+		s.serve(3)
+		time.Sleep(time.Duration(s.rnd.IntN(3000)) * time.Millisecond)
+		s.serve(3)
+		s.reopen()
+	case 1: // renamed; there is no file for a while
+		s.shift()
+		s.check(os.Rename(s.path, s.path+".1"))
+		s.serve(3)
+		time.Sleep(time.Duration(s.rnd.IntN(3000)) * time.Millisecond)
+		s.reopen()
+	case 2: // several times at once
+		for range 2 + s.rnd.IntN(3) {
+			s.shift()
+			s.check(os.Rename(s.path, s.path+".1"))
+			s.reopen()
+			s.serve(4)
+		}
+	case 3, 4: // copied and truncated, then perhaps soon longer than before
+		s.shift()
+		s.copyTo(s.path+".1", func(w io.Writer) io.WriteCloser { return nopCloser{w} })
+		s.check(os.Truncate(s.path, 0))
+		s.serve(1 + 40*s.rnd.IntN(2))
+	case 5: // renamed and, later, compressed
+		s.shift()
+		s.check(os.Rename(s.path, s.path+".1"))
+		s.reopen()
+		s.serve(5)
+		time.Sleep(time.Duration(s.rnd.IntN(2000)) * time.Millisecond)
+		info, err := os.Stat(s.path + ".1")
+		s.check(err)
+		live := s.path
+		s.path += ".1"
+		s.copyTo(s.path+".gz", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+		s.check(os.Chtimes(s.path+".gz", info.ModTime(), info.ModTime()))
+		s.check(os.Remove(s.path))
+		s.path = live
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// copyTo copies the file at the path, through a temporary name.
+func (s *server) copyTo(name string, compress func(io.Writer) io.WriteCloser) {
+	data, err := os.ReadFile(s.path)
+	s.check(err)
+	tmp := filepath.Join(filepath.Dir(s.path), "copying")
+	out, err := os.Create(tmp)
+	s.check(err)
+	w := compress(out)
+	_, err = w.Write(data)
+	s.check(err)
+	s.check(w.Close())
+	s.check(out.Close())
+	s.check(os.Rename(tmp, name))
+}
+
+func chaos(t *testing.T, seed uint64, length time.Duration) {
+	s := &server{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), path: filepath.Join(t.TempDir(), "slow.log")}
+	rnd := rand.New(rand.NewPCG(seed, 2))
+
+	// The store of the consumer: what it counted, and the checkpoint of that.
+	var got []string
+	stored, storedAt := []byte(`{"files":null}`), 0
+	kills := 0
+	var stats FollowStats
+	done := make(chan bool)
+	var written, late atomic.Bool
+	go func() {
+		defer close(done)
+		for {
+			got = got[:storedAt]
+			ctx, cancel := context.WithCancel(context.Background())
+			go func() { // the kill
+				time.Sleep(time.Duration(1+rnd.IntN(30)) * time.Second)
+				cancel()
+			}()
+			f := Follow(ctx, s.path)
+			f.OnDamage = func(_ string, d slowlog.Damage) { t.Errorf("%v: %.80q", d, d.Text) }
+			var c Checkpoint
+			if err := json.Unmarshal(stored, &c); err != nil {
+				t.Error(err)
+			}
+			f.Resume(c)
+			for ev, err := range f.All() {
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				if ev.Truncated {
+					t.Errorf("truncated: %.80q", ev.Query)
+				}
+				n, _, _ := strings.Cut(strings.TrimPrefix(ev.Query, "SELECT "), ",")
+				got = append(got, n)
+				if rnd.IntN(3) == 0 {
+					var err error
+					if stored, err = json.Marshal(f.Checkpoint()); err != nil {
+						t.Error(err)
+					}
+					storedAt = len(got)
+				}
+			}
+			st := f.Stats()
+			stats.Rotations += st.Rotations
+			stats.Truncations += st.Truncations
+			stats.Gaps += st.Gaps
+			f.Close()
+			kills++
+			if written.Load() && len(got) >= s.n || late.Load() {
+				return
+			}
+			time.Sleep(time.Duration(rnd.IntN(10)) * time.Second)
+		}
+	}()
+
+	begin := time.Now()
+	time.Sleep(time.Duration(s.rnd.IntN(3)) * time.Second) // no file yet
+	s.reopen()
+	for time.Since(begin) < length {
+		s.serve(8)
+		time.Sleep(time.Duration(s.rnd.IntN(5000)) * time.Millisecond)
+		if s.rnd.IntN(3) == 0 {
+			s.rotate()
+		}
+	}
+	took := time.Since(begin)
+	written.Store(true)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Minute):
+		late.Store(true)
+		<-done
+	}
+	var want []string
+	for i := range s.n {
+		want = append(want, strconv.Itoa(i))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-written +read):\n%s", diff)
+	}
+	if stats.Gaps > 0 {
+		t.Errorf("%d gaps", stats.Gaps)
+	}
+	t.Logf("%d events in %v of the virtual clock, %d rotations, %d truncations, %d kills", s.n, took.Round(time.Second), stats.Rotations, stats.Truncations, kills)
+	s.file.Close()
+}

@@ -1,0 +1,294 @@
+package logfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// following runs f in a bubble with a Follower of the logs named, in a directory
+// of its own, and a function that returns the statements read since its last call.
+func following(t *testing.T, names []string, f func(t *testing.T, fl *Follower, paths []string, read func() []string)) {
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range names {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		fl := Follow(ctx, paths...)
+		var mu sync.Mutex
+		var got []string
+		add := func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, s)
+		}
+		started, done := false, make(chan bool)
+		read := func() []string {
+			if !started {
+				started = true
+				go func() {
+					defer close(done)
+					for {
+						ev, err := fl.Read()
+						switch {
+						case ctx.Err() != nil:
+							return
+						case err != nil:
+							add("error")
+						default:
+							add(filepath.Base(fl.Path()) + ": " + ev.Query)
+						}
+					}
+				}()
+			}
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			now := got
+			got = nil
+			return now
+		}
+		f(t, fl, paths, read)
+		cancel()
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			if started {
+				t.Error("the context has ended, the Follower has not")
+			}
+		}
+		if err := fl.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestFollowReadsARecordThatNothingFollows(t *testing.T) {
+	following(t, []string{"a"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		same(t, "before there is a file", read())
+		put(t, paths[0], record(1, "S1")+record(2, "S2"))
+		time.Sleep(300 * time.Millisecond)
+		same(t, "at once", read(), "a: S1")
+		time.Sleep(2 * time.Second)
+		same(t, "after Idle", read(), "a: S2")
+		half := record(3, "S3")
+		put(t, paths[0], half[:len(half)-4])
+		time.Sleep(time.Minute)
+		same(t, "half a record", read())
+		put(t, paths[0], half[len(half)-4:])
+		time.Sleep(2 * time.Second)
+		same(t, "the other half", read(), "a: S3")
+	})
+}
+
+func TestFollowFromEnd(t *testing.T) {
+	following(t, []string{"old", "new"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		put(t, paths[0], record(1, "S1"))
+		fl.FromEnd = true
+		same(t, "what was there", read())
+		put(t, paths[0], record(2, "S2"))
+		put(t, paths[1], record(3, "S3")) // a file that came later is new as a whole
+		time.Sleep(2 * time.Second)
+		got := read()
+		slices.Sort(got)
+		same(t, "what came", got, "new: S3", "old: S2")
+	})
+}
+
+func TestFollowTakesTurns(t *testing.T) {
+	following(t, []string{"a", "b"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		for i := range 3 * maxRun {
+			put(t, paths[0], record(i%86400, "S"))
+		}
+		put(t, paths[1], record(1, "S1")+record(2, "S2"))
+		got := read()
+		if i := slices.Index(got, "b: S1"); i < 0 || i > maxRun {
+			t.Errorf("the second file's event came as number %d of %d", i, len(got))
+		}
+	})
+}
+
+func TestFollowReturnsAnErrorOnceAndGoesOn(t *testing.T) {
+	following(t, []string{"dir", "b"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		if err := os.Mkdir(paths[0], 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, paths[1], record(1, "S1")+record(2, "S2"))
+		same(t, "at first", read(), "error", "b: S1")
+		time.Sleep(time.Minute)
+		same(t, "later", read(), "b: S2")
+		if err := os.Remove(paths[0]); err != nil {
+			t.Fatal(err)
+		}
+		put(t, paths[0], record(3, "S3"))
+		time.Sleep(2 * time.Second)
+		same(t, "mended", read(), "dir: S3")
+	})
+}
+
+func TestFollowBoundsStatements(t *testing.T) {
+	following(t, []string{"a"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		fl.MaxStatement = 10
+		read()
+		put(t, paths[0], record(1, "SELECT '"+strings.Repeat("long\n", 100_000)+"'")+record(2, "S2"))
+		time.Sleep(2 * time.Second)
+		same(t, "events", read(), "a: SELECT 'lo", "a: S2")
+	})
+}
+
+func TestFollowSeesATruncatedFileThatHasGrown(t *testing.T) {
+	following(t, []string{"a"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		read()
+		put(t, paths[0], record(1, "S1")+record(2, "S2"))
+		time.Sleep(2 * time.Second)
+		same(t, "before", read(), "a: S1", "a: S2")
+		if err := os.Truncate(paths[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		put(t, paths[0], record(3, "S3")+record(4, "S4")+record(5, "S5"))
+		time.Sleep(2 * time.Second)
+		same(t, "after", read(), "a: S3", "a: S4", "a: S5")
+		if diff := cmp.Diff(FollowStats{Rotations: 1, Truncations: 1, Gaps: 1}, fl.Stats()); diff != "" {
+			t.Errorf("stats (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFollowCarriesTheSchemaIntoTheNextFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "slow.log")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		put(t, path, strings.Replace(record(1, "S1"), "\nS1;", "\nuse shop;\nS1;", 1))
+		go func() {
+			time.Sleep(10 * time.Second)
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Error(err)
+			}
+			put(t, path, record(2, "S2"))
+		}()
+		f := Follow(ctx, path)
+		defer f.Close()
+		var got []string
+		for ev, err := range f.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(ev.Query, " ", ev.Schema, " ", ev.Offset, " ", ev.Line))
+		}
+		same(t, "events", got, "S1 shop 0 1", "S2 shop 0 1")
+	})
+}
+
+func TestFollowCountsACheckpointWhoseFileIsGone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "slow.log")
+	put(t, path, record(1, "S1")+record(2, "S2"))
+	synctest.Test(t, func(t *testing.T) {
+		read := func(c Checkpoint) ([]string, *Follower) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			f := Follow(ctx, path)
+			f.Resume(c)
+			var got []string
+			for ev, err := range f.All() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, ev.Query)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			return got, f
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f := Follow(ctx, path)
+		if _, err := f.Read(); err != nil {
+			t.Fatal(err)
+		}
+		c := f.Checkpoint()
+		cancel()
+		if _, err := f.Read(); !errors.Is(err, context.Canceled) {
+			t.Errorf("a Read after the end: %v", err)
+		}
+		f.Close()
+
+		got, again := read(c)
+		same(t, "resumed", got, "S2")
+		if n := again.Stats().Gaps; n != 0 {
+			t.Errorf("%d gaps", n)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		put(t, path, record(3, "S3"))
+		got, again = read(c)
+		same(t, "the file is gone", got, "S3")
+		if n := again.Stats().Gaps; n != 1 {
+			t.Errorf("%d gaps, want 1", n)
+		}
+	})
+}
+
+func ExampleFollow() {
+	dir, err := os.MkdirTemp("", "quern")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "slow.log")
+	os.WriteFile(path, []byte("# Time: 2026-11-30T12:00:00Z\n# Query_time: 0.25\nSELECT 1;\n"), 0o644)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f := Follow(ctx, path)
+	defer f.Close()
+	f.Poll, f.Idle = time.Millisecond, time.Millisecond
+	for ev, err := range f.All() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(ev.QueryTime, ev.Query)
+		fmt.Println(f.Checkpoint().Files[0].State.Offset)
+		cancel()
+	}
+	// Output:
+	// 250ms SELECT 1
+	// 58
+}
