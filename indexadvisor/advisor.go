@@ -261,7 +261,7 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 }
 
 func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error) {
-	stmt, err := sqlparse.Parse(sql, sqlparse.Options{ANSIQuotes: r.server.ANSIQuotes, NoBackslashEscapes: r.server.NoBackslashEscapes})
+	stmt, err := sqlparse.Parse(sql, r.server.syntax())
 	if err != nil {
 		return nil, fmt.Errorf("indexadvisor: the statement is not understood: %w", err)
 	}
@@ -500,7 +500,7 @@ func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate
 			for _, b := range a.blocks {
 				g := &generator{server: r.server, block: b, columns: min(r.options.MaxColumns, r.server.maxParts()), prefix: r.prefix(ctx)}
 				for _, c := range g.candidates() {
-					if r.allowed(c) && !slices.ContainsFunc(all, func(d candidate) bool { return d.key() == c.key() }) {
+					if r.allowed(c) && !slices.ContainsFunc(all, func(d candidate) bool { return d.key == c.key }) {
 						all = append(all, c)
 					}
 				}
@@ -511,7 +511,7 @@ func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate
 			break
 		}
 		for _, c := range it.candidates {
-			if !slices.ContainsFunc(pool, func(d candidate) bool { return d.key() == c.key() }) {
+			if !slices.ContainsFunc(pool, func(d candidate) bool { return d.key == c.key }) {
 				pool = append(pool, c)
 			}
 		}
@@ -554,15 +554,15 @@ func withMerged(pool []candidate, columns, items int, server Server) []candidate
 	}
 	seen := map[string]bool{}
 	for _, c := range pool {
-		seen[c.key()] = true
+		seen[c.key] = true
 	}
 	n := min(len(pool), 60)
 	for i := range n {
 		for j := range i {
 			for _, c := range merged(pool[i], pool[j], columns) {
-				c.parts = c.table.trim(c.parts)
-				if !seen[c.key()] && fits(server, c.table, c.parts) && len(pool) < 600 {
-					seen[c.key()] = true
+				c = newCandidate(c.table, c.table.trim(c.parts), c.set)
+				if !seen[c.key] && fits(server, c.table, c.parts) && len(pool) < 600 {
+					seen[c.key] = true
 					pool = append(pool, c)
 				}
 			}

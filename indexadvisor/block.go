@@ -43,6 +43,7 @@ type access struct {
 	distinct map[string]float64 // different values by column
 	chosen   []int              // predicates in the order of the rounds
 	rounds   Rounds
+	reads    map[readKey]step // estimates made so far
 	matched  map[uint64]float64
 }
 

@@ -12,11 +12,13 @@ type candidate struct {
 	parts []Part
 	// set is how many leading parts may stand in any order: they are all
 	// fixed by equalities of the query that the candidate was made for.
-	set int
+	set   int
+	key   string // tells it from other candidates
+	index *Index // as an index of the table
 }
 
-func (c candidate) key() string {
-	return c.table.Schema + "\x00" + c.table.Name + "\x00" + partsKey(c.parts)
+func newCandidate(t *Table, parts []Part, set int) candidate {
+	return candidate{t, parts, min(set, len(parts)), t.Schema + "\x00" + t.Name + "\x00" + partsKey(parts), &Index{Parts: parts, Kind: "BTREE"}}
 }
 
 func partsKey(parts []Part) string {
@@ -27,9 +29,6 @@ func partsKey(parts []Part) string {
 	}
 	return b.String()
 }
-
-// index makes the candidate look like an index of the table.
-func (c candidate) index() *Index { return &Index{Parts: c.parts, Kind: "BTREE"} }
 
 // generator makes the candidates of one block.
 type generator struct {
@@ -130,7 +129,7 @@ func (g *generator) access(x *access, js []joinColumn) {
 		eq = g.shareExisting(x.table, eq)
 		for _, ls := range subsets(lists, 2) {
 			head := slices.Concat(flatten(eq), flatten(ls))
-			for _, tail := range g.tails(x, head, ranges, filters, len(js) == 0) {
+			for _, tail := range g.tails(x, head, ranges, slices.Concat(lists, filters), len(js) == 0) {
 				g.add(x, slices.Concat(head, tail), len(eq))
 			}
 		}
@@ -225,7 +224,7 @@ func (g *generator) tails(x *access, head []Part, ranges, filters []weighed, fir
 	for _, r := range ranges {
 		tails = append(tails, r.parts)
 		for _, s := range checks {
-			if s.parts[0] != r.parts[0] {
+			if s.parts[0] != r.parts[0] && !slices.ContainsFunc(head, s.parts[0].sameColumn) {
 				tails = append(tails, slices.Concat(r.parts, s.parts))
 			}
 		}
@@ -365,9 +364,9 @@ func (g *generator) add(x *access, parts []Part, set int) {
 	if len(out) == 0 || len(out) > g.columns || !fits(g.server, x.table, out) {
 		return
 	}
-	c := candidate{x.table, out, min(set, len(out))}
-	if k := c.key(); !g.seen[k] {
-		g.seen[k] = true
+	c := newCandidate(x.table, out, set)
+	if !g.seen[c.key] {
+		g.seen[c.key] = true
 		g.out = append(g.out, c)
 	}
 }

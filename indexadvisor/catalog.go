@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
 // A Catalog tells what tables, columns and indexes there are. MySQL answers
@@ -31,6 +33,7 @@ type Server struct {
 	Collation           string // collation_connection of the catalog's connection
 	ANSIQuotes          bool   // sql_mode: "x" is a name
 	NoBackslashEscapes  bool   // sql_mode: \ is an ordinary character
+	PipesAsConcat       bool   // sql_mode: || joins strings
 }
 
 func (s Server) String() string {
@@ -57,6 +60,11 @@ func (s Server) descending() bool {
 		return s.atLeast(10, 8, 0)
 	}
 	return s.atLeast(8, 0, 0)
+}
+
+// syntax is how the server reads statements.
+func (s Server) syntax() sqlparse.Options {
+	return sqlparse.Options{ANSIQuotes: s.ANSIQuotes, NoBackslashEscapes: s.NoBackslashEscapes, PipesAsConcat: s.PipesAsConcat}
 }
 
 // functional says whether a key part may be an expression.

@@ -602,6 +602,9 @@ func (c *classifier) expression(p *Predicate, op opcode.Op, left, right ast.Expr
 		}
 	}
 	if !c.server.functional() || !c.functionalKey(left, right) {
+		if p.Try == "" && !c.constant(left) {
+			p.Try = "a generated column for the expression, with an index, named in the query instead of the expression"
+		}
 		return
 	}
 	p.Class, p.Keys, p.Points = classOf(op), []Part{{Expr: text}}, 1

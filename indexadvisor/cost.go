@@ -17,6 +17,12 @@ const (
 	// share of a page: InnoDB fetches rows in batches and finds its place
 	// again before each.
 	entryPages = 0.13
+	// refusedCost is for an index entry that the pushed condition refuses:
+	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
+	refusedCost = 0.03
+	// lookups is how often the tree is descended for a range: twice to
+	// estimate it, once to read it.
+	lookups = 3
 )
 
 // step is how one table is read.
@@ -170,15 +176,28 @@ func (b *block) residual(x *access, before uint64) float64 {
 	return share
 }
 
-// want is what the block would like a table's rows to be: in an order, or
-// grouped.
-type want struct {
-	order, group []orderItem
+// read estimates reading x by an index (nil: the whole table) when the tables
+// in before are read already.
+func (b *block) read(server Server, x *access, ix *Index, before uint64) step {
+	key := readKey{ix, before}
+	s, ok := x.reads[key]
+	if !ok {
+		if x.reads == nil {
+			x.reads = map[readKey]step{}
+		}
+		s = b.estimate(server, x, ix, before)
+		x.reads[key] = s
+	}
+	return s
 }
 
-// read estimates reading x by an index (nil: the whole table) when the tables
-// in before are read already. first says that x is the first table.
-func (b *block) read(server Server, x *access, ix *Index, before uint64) step {
+// readKey is what the cost of reading an access depends on.
+type readKey struct {
+	index  *Index
+	before uint64
+}
+
+func (b *block) estimate(server Server, x *access, ix *Index, before uint64) step {
 	n := x.rows()
 	if x.table == nil {
 		if before == 0 {
@@ -217,19 +236,26 @@ func (b *block) read(server Server, x *access, ix *Index, before uint64) step {
 	covering := clustered || !b.dml && x.covers(key)
 	s.ordered, s.grouped = b.arranged(x, key, fixed, stop, before == 0)
 	if clustered {
-		s.cost = ranges*tree + s.entries*(rowCost+1/perPage+entryPages)
+		s.cost = ranges*lookups*tree + s.entries*(rowCost+1/perPage+entryPages)
 		return s
 	}
 	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
-	s.cost = ranges*height(n, perLeaf) + s.entries*(rowCost+1/perLeaf+entryPages)
-	if !covering {
-		s.lookups = s.entries
-		if !b.dml && (!slices.ContainsFunc(ix.Parts, func(p Part) bool { c := t.column(p.Name); return c == nil || c.Virtual })) {
-			s.lookups = x.match(bound|x.checkable(key)) * jshare
-		}
-		s.lookups = min(s.lookups, s.entries)
-		s.cost += s.lookups * tree
+	s.cost = ranges*lookups*height(n, perLeaf) + s.entries/perLeaf
+	if covering {
+		s.cost += s.entries * (rowCost + entryPages)
+		return s
 	}
+	s.lookups = s.entries
+	// Conditions are pushed down to look-ups and ranges, not to a scan of the
+	// whole index, nor where a virtual column is in it.
+	if !b.dml && (bound != 0 || jshare < 1) && !slices.ContainsFunc(ix.Parts, func(p Part) bool { c := t.column(p.Name); return c == nil || c.Virtual }) {
+		s.lookups = min(s.entries, x.match(bound|x.checkable(key))*jshare)
+	}
+	refused := refusedCost
+	if server.MariaDB {
+		refused = rowCost
+	}
+	s.cost += s.lookups*(rowCost+entryPages+tree) + (s.entries-s.lookups)*refused
 	return s
 }
 

@@ -91,7 +91,8 @@ func (cl Cluster) hits(mask uint64) int64 {
 }
 
 // rows estimates how many rows of the table meet all predicates in mask. Where
-// a sample holds none it is half of what the sample can have missed.
+// a sample holds none, they are taken for independent, and for at most half a
+// row of the sample.
 func (c *Counts) rows(mask uint64) float64 {
 	hits, n := float64(c.hits(mask)), float64(c.sampled())
 	switch {
@@ -100,9 +101,21 @@ func (c *Counts) rows(mask uint64) float64 {
 	case n == 0:
 		return 0
 	case hits == 0:
-		hits = 0.5
+		hits = min(0.5, c.independent(mask)*n)
 	}
 	return hits / n * c.Rows
+}
+
+// independent is the share of rows that would meet all predicates in mask if
+// these did not depend on each other.
+func (c *Counts) independent(mask uint64) float64 {
+	n, share := float64(c.sampled()), 1.0
+	for i := range MaxPredicates {
+		if mask>>i&1 == 1 {
+			share *= max(0.5, float64(c.hits(1<<i))) / n
+		}
+	}
+	return share
 }
 
 // estimate is rows with a confidence interval. Rows of one cluster resemble

@@ -96,6 +96,7 @@ func (d *Database) Server(ctx context.Context) (Server, error) {
 		s.MariaDB = strings.Contains(version, "MariaDB")
 		s.Major, s.Minor, s.Patch = versionNumbers(version)
 		s.ANSIQuotes = strings.Contains(mode, "ANSI_QUOTES")
+		s.PipesAsConcat = strings.Contains(mode, "PIPES_AS_CONCAT")
 		s.NoBackslashEscapes = strings.Contains(mode, "NO_BACKSLASH_ESCAPES")
 		return nil
 	})

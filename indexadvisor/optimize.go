@@ -39,7 +39,7 @@ func indexSet(added []candidate) func(*Table) []*Index {
 		}
 		for _, c := range added {
 			if c.table == t {
-				list = append(list, c.index())
+				list = append(list, c.index)
 			}
 		}
 		memo[t] = list
@@ -51,7 +51,7 @@ func indexSet(added []candidate) func(*Table) []*Index {
 func (it *item) cost(server Server, added []candidate) float64 {
 	key := ""
 	for _, c := range it.relevant(added) {
-		key += c.key() + "\x01"
+		key += c.key + "\x01"
 	}
 	if c, ok := it.cache[key]; ok {
 		return c
@@ -77,7 +77,7 @@ func (it *item) relevant(added []candidate) []candidate {
 			out = append(out, c)
 		}
 	}
-	slices.SortFunc(out, func(a, b candidate) int { return cmp.Compare(a.key(), b.key()) })
+	slices.SortFunc(out, func(a, b candidate) int { return cmp.Compare(a.key, b.key) })
 	return out
 }
 
@@ -214,7 +214,7 @@ func (w *workload) gather(ctx context.Context, it *item, all []candidate) error 
 			keep = append(keep, list[i].c)
 		}
 		for _, c := range keep {
-			if !slices.ContainsFunc(it.candidates, func(d candidate) bool { return d.key() == c.key() }) {
+			if !slices.ContainsFunc(it.candidates, func(d candidate) bool { return d.key == c.key }) {
 				it.candidates = append(it.candidates, c)
 			}
 		}
@@ -250,7 +250,7 @@ func (c candidate) without(i int) candidate {
 		set--
 	}
 	parts = c.table.trim(parts)
-	return candidate{c.table, parts, min(set, len(parts))}
+	return newCandidate(c.table, parts, set)
 }
 
 // merged makes candidates that serve two queries at once: one index begins
@@ -262,7 +262,7 @@ func merged(a, b candidate, columns int) []candidate {
 	var out []candidate
 	add := func(parts []Part, set int) {
 		if len(parts) <= columns {
-			out = append(out, candidate{a.table, parts, set})
+			out = append(out, newCandidate(a.table, parts, set))
 		}
 	}
 	for _, pair := range [][2]candidate{{a, b}, {b, a}} {
@@ -318,7 +318,7 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 	moves := func() [][]candidate {
 		var list [][]candidate
 		for _, c := range pool {
-			if slices.ContainsFunc(chosen, func(d candidate) bool { return d.key() == c.key() }) {
+			if slices.ContainsFunc(chosen, func(d candidate) bool { return d.key == c.key }) {
 				continue
 			}
 			list = append(list, append(slices.Clone(chosen), c))

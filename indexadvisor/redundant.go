@@ -114,7 +114,7 @@ func (r *run) redundant(t *Table, keep func(name string) bool) []Suggestion {
 	gone := map[string]bool{}
 	for i := range t.Indexes {
 		x := &t.Indexes[i]
-		if keep != nil && keep(x.Name) {
+		if t.needed(x) || keep != nil && keep(x.Name) {
 			continue
 		}
 		for j := range t.Indexes {

@@ -133,3 +133,39 @@ func TestDropIsUndoneOnServers(t *testing.T) {
 		}
 	})
 }
+
+// An index is called unused when neither the workload's plans nor the
+// server's counters know of a use, and nothing else needs it.
+func TestUnusedIndexesOnMySQL(t *testing.T) {
+	srv := testservers.MySQL(t) // MariaDB counts no use by default
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	fill(t, db, 5000)
+	exec(t, db, "CREATE TABLE p (id INT PRIMARY KEY)", "INSERT INTO p VALUES (1)",
+		`CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, c INT, d INT, e INT, p INT, pad VARCHAR(100), KEY used (a), KEY unused (b), KEY hinted (c), KEY counted (d), UNIQUE uniq (e), KEY fk (p),
+		CONSTRAINT tp FOREIGN KEY (p) REFERENCES p (id))`,
+		"INSERT INTO t SELECT i, i % 500, i % 500, i % 500, i % 500, i, 1, REPEAT('x', 100) FROM seq", "ANALYZE TABLE t")
+	var n int
+	if err := db.QueryRow("SELECT COUNT(*) FROM t FORCE INDEX (counted) WHERE d = 7").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(MySQL(db), Options{}).AdviseAll(context.Background(), []Query{
+		{Schema: schema, SQL: "SELECT * FROM t WHERE a = 5"},
+		{Schema: schema, SQL: "SELECT * FROM t USE INDEX (hinted) WHERE a = 5 AND c = 5"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dropped []string
+	for _, s := range a.Suggestions {
+		if s.Kind == Drop {
+			dropped = append(dropped, s.Name)
+			if !strings.Contains(s.Trial, "INVISIBLE") || !strings.Contains(s.Reason, "Neither sees") {
+				t.Errorf("%+v", s)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"unused"}, dropped); d != "" {
+		t.Errorf("%s\n%s", d, strings.Join(a.Notes, "\n"))
+	}
+}

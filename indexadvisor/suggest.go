@@ -10,7 +10,7 @@ import (
 // suggest words the choice of one index.
 func (r *run) suggest(w *workload, chosen []candidate, c candidate) Suggestion {
 	t := c.table
-	rest := slices.DeleteFunc(slices.Clone(chosen), func(d candidate) bool { return d.key() == c.key() })
+	rest := slices.DeleteFunc(slices.Clone(chosen), func(d candidate) bool { return d.key == c.key })
 	s := Suggestion{
 		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: c.parts,
 		Name:  indexName(t, c.parts),
@@ -232,7 +232,7 @@ func (x *access) orderRejected(server Server, b *block, c candidate) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	mine := b.read(server, x, c.index(), 0)
+	mine := b.read(server, x, c.index, 0)
 	other := b.read(server, x, &Index{Parts: parts, Kind: "BTREE"}, 0)
 	rows := other.entries
 	if b.limit >= 0 && other.ordered && other.out > float64(b.limit) {

@@ -138,7 +138,7 @@ func different(ctx context.Context, sc Scratch) error {
 // oneSchema refuses statements that name schemas or read views: their tables
 // have another name on the scratch server.
 func oneSchema(text string, server Server) error {
-	stmt, err := sqlparse.Parse(text, sqlparse.Options{ANSIQuotes: server.ANSIQuotes, NoBackslashEscapes: server.NoBackslashEscapes})
+	stmt, err := sqlparse.Parse(text, server.syntax())
 	if err != nil {
 		return err
 	}

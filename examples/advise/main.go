@@ -79,6 +79,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
+	if *schema == "" { // the one of the DSN, if it has one
+		var name sql.NullString
+		if err := db.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&name); err != nil {
+			return err
+		}
+		*schema = name.String
+	}
 	adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{MaxTotal: *limit})
 	var a *indexadvisor.Advice
 	q := indexadvisor.Query{Schema: *schema, SQL: *query}
