@@ -135,24 +135,18 @@ func (b *breakdown) merge(o *breakdown) {
 	}
 }
 
-// mean returns the mean time of the part per request, in nanoseconds.
-func (b *breakdown) mean(name string) float64 {
-	if b.units == 0 {
-		return 0
-	}
-	var sum wide
+// sum returns the time of the part in all requests, in nanoseconds.
+func (b *breakdown) sum(name string) float64 {
 	switch name {
 	case CPU:
-		sum = b.cpuUser
-		sum.add(b.cpuSystem)
+		return b.cpuUser.float() + b.cpuSystem.float()
 	case Lost:
-		sum = b.lost
-	default:
-		if p := b.parts[name]; p != nil {
-			sum = p.time
-		}
+		return b.lost.float()
 	}
-	return sum.float() / b.weight()
+	if p := b.parts[name]; p != nil {
+		return p.time.float()
+	}
+	return 0
 }
 
 // view returns the finished breakdown.

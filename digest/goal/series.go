@@ -2,6 +2,7 @@ package goal
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -213,12 +214,19 @@ func (s *series) hiccups(limit int, g Goal) []Hiccup {
 	}
 	usual := median(shares)
 	var list []Hiccup
-	var run *slot
+	var run, total *excerpt
 	end := func() {
-		if run != nil {
-			s.explain(&list[len(list)-1], run, limit)
-			run = nil
+		if run == nil {
+			return
 		}
+		if total == nil {
+			total = new(excerpt)
+			for _, sl := range s.slots {
+				total.add(sl, limit)
+			}
+		}
+		list[len(list)-1].explain(run, total)
+		run = nil
 	}
 	var doubtful []*slot // slots behind the run that are worse than usual, but of too few requests to tell
 	for i, at := range order {
@@ -239,11 +247,11 @@ func (s *series) hiccups(limit int, g Goal) []Hiccup {
 		}
 		if run == nil {
 			list = append(list, Hiccup{From: s.start(at), Usual: usual})
-			run = &slot{pages: make(map[string]*pageCount)}
+			run = new(excerpt)
 			doubtful = nil
 		}
 		for _, d := range append(doubtful, sl) {
-			run.merge(d, len(d.pages)+len(run.pages))
+			run.add(d, limit)
 		}
 		doubtful = nil
 		list[len(list)-1].To = s.start(at + 1)
@@ -261,34 +269,59 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// explain says what rose in the run of intervals against all others.
-func (s *series) explain(h *Hiccup, run *slot, limit int) {
-	h.Requests = run.all.weight()
-	h.Missing = missingOf(&run.missing[limit].count, &run.all.count)
-	rest := &slot{pages: make(map[string]*pageCount)}
-	for at, sl := range s.slots {
-		if t := s.start(at); t.Before(h.From) || !t.Before(h.To) {
-			rest.merge(sl, 1<<20)
-		}
+// An excerpt adds up what some slots have of one limit.
+type excerpt struct {
+	all     breakdown
+	missing count
+	pages   map[string]*pageShare
+}
+
+type pageShare struct{ all, missing float64 }
+
+func (e *excerpt) add(sl *slot, limit int) {
+	e.all.merge(&sl.all)
+	e.missing.merge(&sl.missing[limit].count)
+	if e.pages == nil {
+		e.pages = make(map[string]*pageShare)
 	}
+	for name, p := range sl.pages {
+		s := e.pages[name]
+		if s == nil {
+			s = new(pageShare)
+			e.pages[name] = s
+		}
+		s.all += p.all.weight()
+		s.missing += p.missing[limit].weight()
+	}
+}
+
+// explain says what rose in the run of intervals against all others.
+func (h *Hiccup) explain(run, total *excerpt) {
+	h.Requests = run.all.weight()
+	h.Missing = missingOf(&run.missing, &run.all.count)
+	others := total.all.weight() - run.all.weight()
 	names := []string{CPU, Lost}
 	for name := range run.all.parts {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if rise := time.Duration(run.all.mean(name) - rest.all.mean(name)); rise > h.Rise {
+		before := 0.0
+		if others > 0 {
+			before = (total.all.sum(name) - run.all.sum(name)) / others
+		}
+		if rise := time.Duration(run.all.sum(name)/run.all.weight() - before); rise > h.Rise {
 			h.Component, h.Rise = name, rise
 		}
 	}
 	most := 0.0
-	for name, p := range run.pages {
+	for _, name := range slices.Sorted(maps.Keys(run.pages)) {
+		p, t := run.pages[name], total.pages[name]
 		usual := 0.0
-		if r := rest.pages[name]; r != nil && r.all.units > 0 {
-			usual = r.missing[limit].weight() / r.all.weight()
+		if n := t.all - p.all; n > 0 {
+			usual = (t.missing - p.missing) / n
 		}
-		excess := p.missing[limit].weight() - usual*p.all.weight()
-		if excess > most || excess == most && excess > 0 && name < h.Page {
+		if excess := p.missing - usual*p.all; excess > most {
 			h.Page, most = name, excess
 		}
 	}

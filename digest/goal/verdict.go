@@ -183,7 +183,7 @@ func potentials(l *limit, missing *breakdown, all float64) []Potential {
 	for name, g := range l.gains {
 		p := Potential{Component: name}
 		if wall > 0 {
-			p.Share = missing.mean(name) * missing.weight() / wall
+			p.Share = missing.sum(name) / wall
 		}
 		for _, to := range [...]struct {
 			gain *Gain

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/quern-dev/quern/internal/loggen"
 	"github.com/quern-dev/quern/internal/testservers"
@@ -120,6 +121,18 @@ func TestFlagsReachTheReaders(t *testing.T) {
 	}
 	if g := decode(t, out).Goals[0]; g.Goal != "*:p95<1s" || g.Pages[0].Name != "search" || g.Missing.Requests != 4 {
 		t.Errorf("%+v", g)
+	}
+
+	var zipped bytes.Buffer
+	z, err := zstd.NewWriter(&zipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.Write([]byte(`{"page":"a","wall":3}`))
+	z.Close()
+	status, out, errs = goals(t, "", "-format", "json", write(t, "requests.zst", zipped.String()))
+	if status != 0 || decode(t, out).Goals[0].Missing.Requests != 1 {
+		t.Errorf("a zstd file of JSON: status %d, %s%s", status, out, errs)
 	}
 
 	status, out, errs = goals(t, "1\t7.5\n", "-format", "json", "-log", "tsv", "-columns", "id,wtime", "-")

@@ -58,7 +58,9 @@ const MaxRecord = 1 << 20
 // A Reader reads requests from a log. Its fields are to be set before the first Read.
 // It is not for concurrent use.
 type Reader struct {
-	// Format is recognised by content if it is Auto and Template is empty.
+	// Format is recognised by content if it is Auto and Template is empty. That
+	// takes 64 KiB, or the whole log: of a log that is still being written the
+	// format should be given.
 	Format Format
 
 	// Template is an nginx log_format ("$remote_addr [$time_local] …") or an
@@ -403,7 +405,12 @@ func (r *Reader) open() error {
 	if r.Template != "" {
 		r.Format = Lines
 	}
-	head, err := r.br.Peek(64 << 10)
+	head, err := r.br.Peek(1)
+	if r.Format == Auto {
+		head, err = r.br.Peek(64 << 10)
+	} else if err == nil {
+		head, err = r.br.Peek(r.br.Buffered()) // a live log is not waited for
+	}
 	if len(head) == 0 {
 		return err
 	}

@@ -372,3 +372,16 @@ func TestACloneOutlivesTheReusedRequest(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestALiveLogIsNotWaitedFor(t *testing.T) {
+	pr, pw := io.Pipe()
+	defer pw.Close()
+	r := NewReader(pr)
+	r.Format = LTSV
+	for i := range 3 {
+		go io.WriteString(pw, "page:a\twall:1\n")
+		if req, err := r.Read(); err != nil || req.Line != int64(i+1) {
+			t.Fatalf("request %v, error %v", req, err)
+		}
+	}
+}
