@@ -1,165 +1,24 @@
 package report
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/quern-dev/quern/internal/human"
 	"github.com/quern-dev/quern/slowlog"
 )
 
-// The formats below give three significant digits in at most six columns, so
-// that numbers of all sizes stand in one table.
+// The formats of package human, by short names.
 
-// duration formats nanoseconds.
-func duration(ns float64) string {
-	const day, year = 24 * 3600e9, 365.25 * 24 * 3600e9
-	switch {
-	case ns <= 0 || math.IsNaN(ns):
-		return "0"
-	case ns < 999.5:
-		return digits(ns) + "ns"
-	case ns < 999.5e3:
-		return digits(ns/1e3) + "µs"
-	case ns < 999.5e6:
-		return digits(ns/1e6) + "ms"
-	case ns < 9999.5e9:
-		return digits(ns/1e9) + "s"
-	case ns < 2*day:
-		return digits(ns/3600e9) + "h"
-	case ns < 9999*day:
-		return digits(ns/day) + "d"
-	}
-	return digits(ns/year) + "y"
-}
+const timeLayout = human.TimeLayout
 
-// digits formats a number with three significant digits, more only where it
-// takes them to write the whole part.
-func digits(v float64) string {
-	switch {
-	case v < 9.995:
-		return trimZeros(strconv.FormatFloat(v, 'f', 2, 64))
-	case v < 99.95:
-		return trimZeros(strconv.FormatFloat(v, 'f', 1, 64))
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-// trimZeros cuts a fraction of zeros, so that whole numbers look whole.
-func trimZeros(s string) string {
-	if whole, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0") == "" {
-		return whole
-	}
-	return s
-}
-
-// count formats a number of things.
-func count(v float64) string {
-	switch {
-	case v < 0.005 || math.IsNaN(v):
-		return "0"
-	case v < 99999.5:
-		return digits(v)
-	case v < 999.5e3:
-		return digits(v/1e3) + "k"
-	case v < 999.5e6:
-		return digits(v/1e6) + "M"
-	case v < 999.5e9:
-		return digits(v/1e9) + "G"
-	case v < 9999.5e12:
-		return digits(v/1e12) + "T"
-	}
-	return strconv.FormatFloat(v, 'e', 0, 64)
-}
-
-// size formats a number of bytes.
-func size(v float64) string {
-	const units = "KMGTPE"
-	if v < 999.5 || math.IsNaN(v) {
-		return digits(max(v, 0)) + "B"
-	}
-	i := -1
-	for v >= 999.5 && i < len(units)-1 {
-		v /= 1024
-		i++
-	}
-	return digits(v) + units[i:i+1] + "B"
-}
-
-// whole formats a number of things in full, with commas.
-func whole(v float64) string {
-	s := strconv.FormatFloat(max(v, 0), 'f', 0, 64)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// percent formats a part of one.
-func percent(part float64) string {
-	switch {
-	case part <= 0 || math.IsNaN(part):
-		return "0%"
-	case part < 0.0005:
-		return "<0.1%"
-	case part > 0.9995:
-		return "100%"
-	}
-	return strconv.FormatFloat(part*100, 'f', 1, 64) + "%"
-}
-
-// quantity formats a value of a measure of the kind.
-func quantity(kind slowlog.Kind, v float64) string {
-	switch kind {
-	case slowlog.KindDuration:
-		return duration(v)
-	case slowlog.KindBytes:
-		return size(v)
-	}
-	return count(v)
-}
-
-const timeLayout = "2006-01-02 15:04:05"
-
-// timeRange formats a range of times, the date once if it is the same.
-func timeRange(from, to time.Time) string {
-	if from.IsZero() {
-		return "not known: the log does not tell"
-	}
-	last := to.Format(timeLayout)
-	if from.Format(time.DateOnly) == to.Format(time.DateOnly) {
-		last = to.Format(time.TimeOnly)
-	}
-	return from.Format(timeLayout) + " to " + last + " UTC"
-}
-
-// plural returns a count of things by their name.
-func plural(n float64, thing, things string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return whole(n) + " " + things
-}
-
-// span formats a time span in its two largest units.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return duration(float64(d))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-// rate formats a number that may be far below 1.
-func rate(v float64) string {
-	if v > 0 && v < 0.995 {
-		return strconv.FormatFloat(v, 'g', 2, 64)
-	}
-	return count(v)
-}
+func duration(ns float64) string                    { return human.Duration(ns) }
+func digits(v float64) string                       { return human.Digits(v) }
+func count(v float64) string                        { return human.Count(v) }
+func size(v float64) string                         { return human.Size(v) }
+func whole(v float64) string                        { return human.Whole(v) }
+func percent(part float64) string                   { return human.Percent(part) }
+func quantity(kind slowlog.Kind, v float64) string  { return human.Quantity(kind, v) }
+func timeRange(from, to time.Time) string           { return human.TimeRange(from, to) }
+func plural(n float64, thing, things string) string { return human.Plural(n, thing, things) }
+func span(d time.Duration) string                   { return human.Span(d) }
+func rate(v float64) string                         { return human.Rate(v) }

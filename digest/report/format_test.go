@@ -12,57 +12,6 @@ import (
 	"github.com/quern-dev/quern/digest"
 )
 
-func TestNumbersHaveThreeDigitsInSixColumns(t *testing.T) {
-	for _, tt := range []struct{ got, want string }{
-		{duration(0), "0"},
-		{duration(1), "1ns"},
-		{duration(999.4), "999ns"},
-		{duration(999.6), "1µs"},
-		{duration(1234567), "1.23ms"},
-		{duration(99.96e6), "100ms"},
-		{duration(999.6e6), "1s"},
-		{duration(9.996e9), "10s"},
-		{duration(1234e9), "1234s"},
-		{duration(4 * 3600e9), "4h"},
-		{duration(24 * 365 * 3600e9), "365d"},
-		{duration(math.MaxInt64), "292y"},
-		{count(0), "0"},
-		{count(0.004), "0"},
-		{count(1), "1"},
-		{count(12.345), "12.3"},
-		{count(99999), "99999"},
-		{count(100000), "100k"},
-		{count(999600), "1M"},
-		{count(1.5e9), "1.50G"},
-		{count(math.MaxUint64), "2e+19"},
-		{size(999), "999B"},
-		{size(1000), "0.98KB"},
-		{size(1 << 20), "1MB"},
-		{size(math.MaxInt64), "8EB"},
-		{percent(0), "0%"},
-		{percent(0.0001), "<0.1%"},
-		{percent(0.4212), "42.1%"},
-		{percent(0.9996), "100%"},
-		{whole(1234567), "1,234,567"},
-		{whole(123), "123"},
-		{rate(0.0123), "0.012"},
-		{span(90 * time.Second), "1m 30s"},
-		{span(49 * time.Hour), "2d 01h"},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("got %q, want %q", tt.got, tt.want)
-		}
-	}
-	for range 20000 {
-		v := math.Exp(rand.Float64() * math.Log(math.MaxInt64))
-		for _, s := range []string{duration(v), count(v), size(v)} {
-			if columns(s) > 6 {
-				t.Fatalf("%q of %v takes more than 6 columns", s, v)
-			}
-		}
-	}
-}
-
 func TestLinesAreWrappedAtTheirWidth(t *testing.T) {
 	for _, tt := range []struct {
 		line  string

@@ -52,6 +52,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Diff != nil {
 		v.Diff = r.diffView(shown)
 	}
+	if r.Findings != nil {
+		v.Findings = r.findingsView(shown)
+	}
 	for i, c := range shown {
 		v.Classes = append(v.Classes, r.classView(i+1, c, times))
 	}
@@ -102,6 +105,7 @@ func writePage(w io.Writer, title string, profile *profileView) error {
 type profileView struct {
 	Logs            string
 	Diff            *diffView
+	Findings        *findingsView
 	Tiles           []tile
 	Notes           []note
 	Timeline        template.HTML

@@ -13,6 +13,8 @@ type jsonReport struct {
 	Interrupted bool                     `json:"interrupted"`
 	Sources     []jsonSource             `json:"sources"`
 	Changes     []jsonChange             `json:"changes,omitempty"`
+	Findings    []jsonFinding            `json:"findings,omitempty"`
+	Checks      []jsonCheck              `json:"checks,omitempty"`
 	Sections    map[string][]jsonSection `json:"sections,omitempty"` // by ID of the class
 }
 
@@ -30,8 +32,8 @@ type jsonSection struct {
 }
 
 // WriteJSON writes the report as one JSON object: that of digest's WriteJSON
-// with the keys "interrupted", "sources", "changes" and "sections" behind the
-// others.
+// with the keys "interrupted", "sources", "changes", "findings", "checks" and
+// "sections" behind the others.
 // Characters that a terminal could obey are written as \u escapes.
 func (r *Report) WriteJSON(w io.Writer) error {
 	var buf bytes.Buffer
@@ -39,6 +41,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		return err
 	}
 	j := jsonReport{Interrupted: r.Interrupted, Sources: []jsonSource{}, Changes: jsonChanges(r.Diff)}
+	j.Findings, j.Checks = jsonFindings(r.Findings)
 	for _, s := range r.Sources {
 		j.Sources = append(j.Sources, jsonSource{s.Name, s.Stats.Bytes, s.Stats.Events, s.Stats.Skipped(), s.Stats.Server})
 	}

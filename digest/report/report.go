@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/slowlog"
 )
 
@@ -29,6 +30,8 @@ type Report struct {
 	Interrupted bool
 	// Diff, if not nil, is shown first: what changed to Profile from an earlier one.
 	Diff *digest.Diff
+	// Findings, if not nil, are shown behind the ranking.
+	Findings *finding.Examination
 	// Sections are what else is known of a class, to be shown with it.
 	Sections map[digest.ID][]Section
 }

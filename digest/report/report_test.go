@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/internal/loggen"
 	"github.com/quern-dev/quern/slowlog"
@@ -64,7 +65,7 @@ func shop(t *testing.T) *report.Report {
 		t.Fatal(err)
 	}
 	p, s := profileOf(t, digest.Options{}, log.Bytes())
-	return &report.Report{Profile: p, Limit: 4, Sources: []report.Source{s}}
+	return &report.Report{Profile: p, Limit: 4, Sources: []report.Source{s}, Findings: finding.Examine(p, finding.Default())}
 }
 
 func text(t *testing.T, r *report.Report, o report.TextOptions) string {

@@ -29,6 +29,9 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	t.header()
 	t.table(shown)
 	t.slowest(shown)
+	if r.Findings != nil {
+		t.findings(shown)
+	}
 	for i, c := range shown {
 		t.class(i+1, c)
 	}

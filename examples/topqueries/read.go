@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/logfile"
@@ -131,13 +132,17 @@ func (a *analysis) report() (*report.Report, error) {
 		}
 		a.shards[1+i] = digest.Aggregator{}
 	}
-	return &report.Report{
+	r := &report.Report{
 		Profile:     all.Profile(),
 		By:          a.config.by,
 		Limit:       a.config.limit,
 		Sources:     a.sources,
 		Interrupted: a.interrupted,
-	}, nil
+	}
+	if r.Profile.GroupedBy() == digest.ByFingerprint.String() {
+		r.Findings = finding.Examine(r.Profile, finding.Default())
+	}
+	return r, nil
 }
 
 // stopReader ends with errInterrupted once the context is done.
