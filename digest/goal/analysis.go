@@ -118,6 +118,7 @@ type gains struct{ gone, tenth, half count }
 // NewAnalysis returns an Analysis for the goals. Set its fields before the first Add.
 func NewAnalysis(goals []Goal) *Analysis {
 	a := &Analysis{goals: slices.Clone(goals)}
+	a.join.entries, a.join.classes = make(map[string]*entry), make(map[digest.ID]string)
 	for i, g := range goals {
 		l := &limit{goal: g, index: i, gains: make(map[string]*gains)}
 		k := slices.IndexFunc(a.kinds, func(k *kind) bool { return k.goal.Name() == g.Name() })
@@ -240,7 +241,7 @@ func groupOf(groups map[string]*group, name string, most int) *group {
 func (g *group) add(r *requestlog.Request, w uint64, limits []*limit) {
 	g.walls.AddWeighted(r.Wall, float64(w)/weightOne)
 	g.all.add(r, w)
-	if g.missing == nil {
+	if len(g.missing) == 0 {
 		g.missing = make([]breakdown, len(limits))
 	}
 	for i, l := range limits {
@@ -253,7 +254,7 @@ func (g *group) add(r *requestlog.Request, w uint64, limits []*limit) {
 func (g *group) merge(o *group) {
 	g.walls.Merge(&o.walls)
 	g.all.merge(&o.all)
-	if g.missing == nil {
+	if len(g.missing) == 0 {
 		g.missing = make([]breakdown, len(o.missing))
 	}
 	for i := range o.missing {

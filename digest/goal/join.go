@@ -120,11 +120,11 @@ type query struct {
 	weight uint64
 }
 
-// maxClasses bounds the query classes told apart in one request, and fingerprints.
+// Bounds beside JoinOptions.MaxHeld.
 const (
-	maxRequestClasses = 256
-	maxFingerprints   = 20_000
-	maxPending        = 10_000 // of one key
+	maxRequestClasses = 256    // query classes told apart in one request
+	maxFingerprints   = 20_000 // texts of query classes
+	maxPending        = 10_000 // queries of one key that wait for their request
 )
 
 // hashOf returns a hash that is the same in every run: the sample that a bound
@@ -190,7 +190,7 @@ func (o *JoinOptions) window(r *requestlog.Request) (from, to time.Time) {
 // request takes a request that misses the goals of the given indexes, or none. The
 // queries of one that misses none are of no interest.
 func (j *join) request(r *requestlog.Request, w uint64, goals []int, o *JoinOptions) {
-	if len(goals) == 0 && len(j.entries) == 0 {
+	if len(goals) == 0 && len(j.heaps[loose]) == 0 {
 		return
 	}
 	var keys, spare []string // without an id the connection is the best there is
@@ -306,10 +306,6 @@ func (j *join) put(key string, m *missed, best bool) {
 }
 
 func (j *join) newEntry(key string) *entry {
-	if j.entries == nil {
-		j.entries = make(map[string]*entry)
-		j.classes = make(map[digest.ID]string)
-	}
 	e := &entry{key: strings.Clone(key), hash: hashOf(key)}
 	j.entries[e.key] = e
 	return e

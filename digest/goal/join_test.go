@@ -213,3 +213,26 @@ func TestManyQueriesOfOneConnectionFindTheirOwnRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestALongStatementOfNoRequestMayComeFirst(t *testing.T) {
+	an, other := NewAnalysis(mustParse(t, "p:p95<1s")), NewAnalysis(mustParse(t, "p:p95<1s"))
+	start := time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
+	other.AddQuery(&slowlog.Event{Query: "OPTIMIZE TABLE t", ThreadID: 3, Time: start.Add(5 * time.Minute), QueryTime: 5 * time.Minute, Weight: 1})
+	if err := an.Merge(other); err != nil {
+		t.Fatal(err)
+	}
+	for minute := range 60 {
+		for range 30 {
+			r := request("p", 10*ms)
+			r.Time = start.Add(time.Duration(minute) * time.Minute)
+			if minute < 5 {
+				r.Wall = 2 * time.Second
+			}
+			an.Add(r)
+		}
+	}
+	h := an.Verdicts()[0].Hiccups
+	if len(h) != 1 || h[0].Fingerprint != "optimize table t" || h[0].Component != Lost || h[0].Rise != 1990*ms {
+		t.Errorf("hiccups %+v, want one with the statement that ran meanwhile", h)
+	}
+}

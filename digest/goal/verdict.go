@@ -113,7 +113,7 @@ func (a *Analysis) Verdicts() []Verdict {
 func (a *Analysis) verdict(k *kind, i int, l *limit) Verdict {
 	v := Verdict{Goal: l.goal, Requests: k.all.weight(), Observed: k.all.observed, All: k.all.view()}
 	var missing breakdown
-	if k.missing != nil {
+	if len(k.missing) > 0 {
 		missing = k.missing[i]
 	}
 	v.Breakdown = missing.view()

@@ -20,6 +20,17 @@ func isArrayFrame(line []byte) bool {
 	return len(line) == 1 && (line[0] == '[' || line[0] == ']' || line[0] == ',')
 }
 
+// prefixLen returns the length of what a container's log or syslog writes before an object.
+func prefixLen(line []byte) int {
+	if line[0] == '{' {
+		return 0
+	}
+	if i := bytes.Index(line, []byte(`{"`)); i > 0 {
+		return i
+	}
+	return max(0, bytes.IndexByte(line, '{'))
+}
+
 // joinObject returns the whole object that begins in line, as those do that were
 // printed for people. A line that begins a new object at its margin ends a damaged one.
 func (r *Reader) joinObject(line []byte) ([]byte, string) {

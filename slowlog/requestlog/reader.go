@@ -111,9 +111,8 @@ type Reader struct {
 	comma    byte
 	header   string
 
-	line   []byte // the last one read
-	raw    []byte // the same with its end
-	unread bool   // the next line is line once more
+	line []byte // the last one read
+	raw  []byte // the same with its end
 
 	// A record of several lines: as one text, the lines behind its first as they
 	// stand in the log, and their number. If it comes to nothing these lines are
@@ -165,7 +164,7 @@ func (r *Reader) Recognized() (Format, Mapping) {
 // reader. It returns an error that wraps ErrFormat if the format is not given and
 // not recognised, and one that says what is wrong with Template if it is unusable.
 func (r *Reader) Read() (*Request, error) {
-	if r.err != nil {
+	if r.err != nil && len(r.back) == 0 {
 		return nil, r.err
 	}
 	if !r.opened {
@@ -196,11 +195,10 @@ func (r *Reader) record(line []byte) *Request {
 		r.directive(string(line))
 		return nil
 	case r.Format == JSON:
-		if i := bytes.IndexByte(line, '{'); i > 0 { // a container's or syslog's prefix
-			line = line[i:]
-		} else if i < 0 && isArrayFrame(line) {
+		if isArrayFrame(line) {
 			return nil
 		}
+		line = line[prefixLen(line):]
 	}
 	r.more, r.moreLines = r.more[:0], 0
 	var reason string
@@ -282,10 +280,6 @@ func (r *Reader) damage(reason string) {
 // next returns the next line without its end. The bytes are valid until the next
 // call. Lines above MaxRecord are skipped as damage.
 func (r *Reader) next() ([]byte, error) {
-	if r.unread {
-		r.unread = false
-		return r.line, nil
-	}
 	for {
 		if len(r.back) == 0 && r.err != nil {
 			return nil, r.err

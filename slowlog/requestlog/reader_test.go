@@ -161,6 +161,8 @@ func TestDamageCostsTheDamagedRecordAlone(t *testing.T) {
 			[]string{"a", "c", "d"}, []Damage{{3, 14, "quoted field without its end"}}},
 		{"CSV with a quote that another one closes", "page,wall\r\na,1\r\n\"b,1\r\nc,4\r\n\"d\r\n\",5\r\ne,6\r\n",
 			[]string{"a", "c", "d\n", "e"}, []Damage{{3, 16, "columns: 1, want 2"}}},
+		{"JSON behind a prefix with a brace", "[{web}] {\"page\":\"a\",\"wall\":1}\n{\"page\":\"b\",\"wall\":1}\n",
+			[]string{"a", "b"}, nil},
 		{"JSON cut short behind a container's prefix", "web  | {\"page\":\"a\",\"wall\":1}\nweb  | {\"page\":\"b\nweb  | {\"page\":\"c\",\"wall\":1}\n",
 			[]string{"a", "c"}, []Damage{{2, 29, "object without its end"}}},
 		{"JSON cut short before lines of prose and a record", "{\"page\":\"a\",\"wall\":1}\n{\"page\":[\n1,\n{\"page\":\"c\",\"wall\":1}\n",
@@ -330,6 +332,25 @@ func TestUnknownFormatAndReadErrorsAreErrors(t *testing.T) {
 	}
 	if _, err := r.Read(); !errors.Is(err, broken) {
 		t.Errorf("error %v, want the reader's", err)
+	}
+}
+
+func TestLinesBehindAnOpenQuoteAreReadBeforeTheErrorThatEndsTheLog(t *testing.T) {
+	broken := errors.New("disk")
+	r := NewReader(io.MultiReader(strings.NewReader("page,wall\n\"a,1\nb,2\nc,3\n"), iotest.ErrReader(broken)))
+	r.Format = CSV
+	var pages []string
+	for req, err := range r.All() {
+		if err != nil {
+			if !errors.Is(err, broken) {
+				t.Errorf("error %v, want the reader's", err)
+			}
+			break
+		}
+		pages = append(pages, req.Page)
+	}
+	if diff := cmp.Diff([]string{"b", "c"}, pages); diff != "" {
+		t.Error(diff)
 	}
 }
 
