@@ -573,7 +573,7 @@ func (c *classifier) narrowest(parts []ast.ExprNode) *Predicate {
 // expression classifies f(c) op constant: an index on the same expression
 // serves it where the server has such, a rewrite serves it better.
 func (c *classifier) expression(p *Predicate, op opcode.Op, left, right ast.ExprNode) {
-	p.filter(fmt.Sprintf("the column stands inside an expression, and the index has the order of the column"))
+	p.filter("the column stands inside an expression, and the index has the order of the column")
 	p.Try = c.sargable(op, left, right)
 	if op == opcode.NullEQ || op == opcode.NE || uncountable(left) != "" {
 		return
@@ -681,6 +681,9 @@ func sameExpression(a, b string) bool {
 		s = strings.NewReplacer("`", "", " ", "", "_utf8mb4\\'", "'", "\\'", "'", "_utf8mb4'", "'").Replace(strings.ToLower(s))
 		for strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") && balanced(s[1:len(s)-1]) {
 			s = s[1 : len(s)-1]
+		}
+		if arg, ok := strings.CutPrefix(s, "date("); ok && strings.HasSuffix(arg, ")") && balanced(arg[:len(arg)-1]) {
+			s = "cast(" + arg[:len(arg)-1] + "asdate)" // as the server stores it
 		}
 		return strings.NewReplacer("lcase(", "lower(", "ucase(", "upper(").Replace(s)
 	}

@@ -22,5 +22,6 @@
 // time. Big tables are sampled by ranges of the primary key, and the rounds
 // then show confidence intervals. Rows gives both from memory.
 //
-// Nothing is ever changed on the server.
+// Nothing is ever changed on the server that is asked. Verify tries a
+// suggestion on another one, in a schema of its own that it drops again.
 package indexadvisor
