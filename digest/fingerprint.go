@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/quern-dev/quern/internal/lexer"
@@ -66,42 +67,34 @@ type Fingerprinter struct {
 	reader
 	dst []byte
 
-	written  class // of the last token written
-	sign     int   // len(dst) before the signs that end dst, -1 if none do
-	signPrev class // written before those signs
+	sign     int   // len(dst) before the signs that end dst, if last is aSign
+	signPrev class // last before those signs
 	semi     bool  // a semicolon waits for a statement behind it
 	multi    bool  // the text holds several statements
+	plain    bool  // names and words need no second look: see plainWord
 
 	// onDuplicate tells that ON DUPLICATE KEY UPDATE was read, behind which
 	// VALUES is a function.
 	onDuplicate bool
 
-	rows    rowState
 	rowsAt  int // len(dst) before the "(" of the next row, or before its ROW
 	rowsEnd int // len(dst) behind the last row if it was collapsed, else -1
 
-	lists []list // open parentheses
-	floor int    // number of them open where the hint that is being read began
+	list         // the innermost open parenthesis
+	outer []list // those around it; the first stands for the text
+	floor int    // len(outer) where the hint that is being read began
 }
-
-// rowState is the place in the list of rows behind VALUES.
-type rowState uint8
-
-const (
-	noRows      rowState = iota
-	rowExpected          // behind VALUES or a comma: "(" opens a row
-	rowRead              // behind a row: a comma goes on
-)
 
 // list is an open parenthesis.
 type list struct {
-	kind            listKind
-	elem            elemKind // what the element that is being read consists of
-	mixed           bool     // an element was no literal
-	query           bool     // a SELECT stands inside
-	out             int      // len(dst) before the parenthesis
-	run             int      // len(dst) behind the last element if it was a literal, else -1
-	rowsAt, rowsEnd int      // of a valuesRow: what the Fingerprinter had
+	kind  listKind
+	elem  elemKind // what the element that is being read consists of
+	mixed bool     // an element was no literal
+	query bool     // a SELECT stands inside
+	out   int      // len(dst) before the parenthesis
+	run   int      // len(dst) behind the last element if it was a literal, else -1
+	end   int      // of a valuesRow: rowsEnd before it
+	at    int      // of a valuesRow: rowsAt
 }
 
 type listKind uint8
@@ -143,11 +136,37 @@ var spaced = func() (t [32]uint32) {
 	t[aSign] = t[aUnary]
 	t[anArrow] &^= 1<<aName | 1<<aValue | 1<<anOpen | 1<<aVariable
 	t[anAt] &^= 1 << aValue
+	t[aText], t[aRows], t[aRow] = t[aValue], t[aCall], t[aClose]
+	return t
+}()
+
+// plainWord is the class of the words that need no second look: names and
+// those reserved words that mean nothing more to a fingerprint. It is 0 for
+// the others.
+var plainWord = func() (t [lexer.MaxWords]class) {
+	for w := range lexer.Word(lexer.MaxWords) {
+		switch {
+		case w.Introducer() || !w.Reserved():
+		case w.Call():
+			t[w] = aCall
+		default:
+			t[w] = aWord
+		}
+	}
+	for _, w := range []lexer.Word{
+		// Reserved words at which reader.wordClass or Fingerprinter.reserved looks.
+		lexer.Null, lexer.True, lexer.False, lexer.Values, lexer.Select, lexer.Key, lexer.Change, lexer.Procedure,
+		lexer.Trigger, lexer.Use,
+	} {
+		t[w] = 0
+	}
+	t[0], t[lexer.Dotted] = aName, aName
 	return t
 }()
 
 // Append appends the fingerprint of sql to dst and returns the longer slice.
 // It keeps neither, and allocates only to make dst or its scratch memory grow.
+// It may write anything into the rest of dst's capacity.
 func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
 	if f.Options.Style != StyleQuern {
 		return f.percona.append(dst, sql, f.Options)
@@ -158,27 +177,53 @@ func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
 // append appends the fingerprint of StyleQuern, and tells the flags of the
 // text.
 func (f *Fingerprinter) append(dst []byte, sql string) []byte {
-	f.init("", f.Options)
-	f.multi = false
+	text, truncated := cutEllipsis(sql)
+	f.init(text, f.Options)
+	f.truncated, f.multi = truncated, false
 	if isAdmin(sql) {
 		return append(dst, strings.TrimRight(sql, "; \t\r\n")...)
 	}
-	text, truncated := cutEllipsis(sql)
-	f.init(text, f.Options)
-	f.truncated = truncated
-	f.dst, f.lists, f.floor = dst, f.lists[:0], 0
-	f.written, f.semi = atStart, false
+	f.dst, f.list, f.outer, f.floor = dst, list{}, f.outer[:0], 0
+	f.semi, f.plain = false, false
 	f.begin()
-	for f.write(f.next()) {
+	for {
+		t := f.lex.Next()
+		// What is written of a token is no longer than the token and a few
+		// bytes, for which there is room from here on.
+		if cap(f.dst)-len(f.dst) < t.End-t.Start+slack {
+			f.dst = slices.Grow(f.dst, t.End-t.Start+slack)
+		}
+		if t.Kind == lexer.Ident && f.plain {
+			if c := plainWord[t.Word]; c != 0 && !isDigit(f.src[t.Start]) && (f.last != aDot || c == aName) {
+				if t.Word == lexer.Dotted {
+					t = f.lex.Chain(t)
+				}
+				f.prev, f.word = f.word, t.Word
+				f.other(c)
+				f.lower(t.Start, t.End)
+				f.last = c
+				continue
+			}
+		}
+		c := f.classify(t)
+		if c == atEnd {
+			break
+		}
+		f.write(t, c)
+		f.plain = !(f.first || f.use || f.hint || f.semi || f.Options.FoldNumbers)
 	}
 	f.closeAll()
-	if cap(f.lists) > maxScratch {
-		f.lists = nil
+	if cap(f.outer) > maxScratch {
+		f.outer = nil
 	}
 	dst, f.dst = f.dst, nil
-	f.src, f.lex, f.outer = "", lexer.Lexer{}, lexer.Lexer{} // forget sql
+	f.src, f.lex, f.reader.outer = "", lexer.Lexer{}, lexer.Lexer{} // forget sql
 	return dst
 }
+
+// slack is room for the space, the quotes and the brackets about a token, and
+// for what Fingerprinter.lower writes too much.
+const slack = 32
 
 // maxScratch is the number of open parentheses for which memory is kept from
 // one statement to the next.
@@ -199,56 +244,53 @@ func cutEllipsis(sql string) (text string, truncated bool) {
 
 // begin is called before the first token of a statement.
 func (f *Fingerprinter) begin() {
-	f.sign, f.onDuplicate = -1, false
-	f.rows, f.rowsEnd = noRows, -1
+	f.onDuplicate, f.rowsEnd = false, -1
 }
 
-// write writes a token; false at the end.
-func (f *Fingerprinter) write(t lexer.Token, c class) bool {
+// write writes a token of class c.
+func (f *Fingerprinter) write(t lexer.Token, c class) {
 	switch c {
-	case atEnd:
-		return false
-	case aPrefix, aString, aComment, anExec:
-		return true
+	case aPrefix, aMore, aComment, anExec:
+		return
 	case aSemicolon:
-		f.semi = !f.hint && f.written != atStart && f.written != aSemicolon
-		return true
+		if f.last != atStart {
+			f.semi, f.last = true, c
+		}
+		return
 	}
 	if f.semi {
 		f.nextStatement()
 	}
-	text := f.src[t.Start:t.End]
 	switch c {
-	case aValue:
+	case aValue, aText:
 		f.literal(t.Kind)
 	case aWord, aCall:
-		f.reserved(c)
+		c = f.reserved(c, t)
 	case aName:
 		if t.Kind == lexer.QuotedIdent {
-			f.quotedName(text)
+			c = f.quotedName(t)
 		} else {
-			f.name(text, t.Name)
+			c = f.name(t.Start, t.End, t.Dotted())
 		}
 	case aVariable:
 		f.other(c)
-		f.dst = appendLower(f.dst, text)
+		f.lower(t.Start, t.End)
 	case anOpen:
 		f.open()
 	case aClose:
-		f.close()
+		c = f.close()
 	case aComma:
-		f.comma()
+		c = f.comma()
 	case aSign:
-		if f.sign < 0 {
-			f.sign, f.signPrev = len(f.dst), f.written
+		if f.last != aSign {
+			f.sign, f.signPrev = len(f.dst), f.last
 		}
-		f.rows = noRows
-		f.space(c)
-		f.dst = append(f.dst, text...)
+		f.space(f.last, c)
+		f.dst = append(f.dst, f.src[t.Start])
 	case aHintOpen:
 		f.other(c)
 		f.dst = append(f.dst, "/*+"...)
-		f.floor = len(f.lists)
+		f.floor = len(f.outer)
 	case aHintClose:
 		truncated := f.truncated
 		f.closeAll()
@@ -257,9 +299,9 @@ func (f *Fingerprinter) write(t lexer.Token, c class) bool {
 		f.dst = append(f.dst, "*/"...)
 	default:
 		f.other(c)
-		f.dst = append(f.dst, text...)
+		f.dst = append(f.dst, f.src[t.Start:t.End]...)
 	}
-	return true
+	f.last = c
 }
 
 // nextStatement ends a statement behind which another begins.
@@ -267,41 +309,37 @@ func (f *Fingerprinter) nextStatement() {
 	f.semi, f.multi = false, true
 	f.closeAll()
 	f.dst = append(f.dst, ';')
-	f.written = aSemicolon
+	f.last = aSemicolon
 	f.begin()
 }
 
-// space writes what stands between the last token and one of class c.
-func (f *Fingerprinter) space(c class) {
-	if spaced[f.written]>>c&1 != 0 {
-		f.dst = append(f.dst, ' ')
-	}
-	f.written = c
+// space writes what stands between a token of class last and one of class c.
+func (f *Fingerprinter) space(last, c class) {
+	// To write the space always and to count it when it is wanted costs less
+	// than to guess.
+	n := len(f.dst)
+	f.dst = append(f.dst, ' ')
+	f.dst = f.dst[:n+int(spaced[last%32]>>c&1)]
 }
 
 // other prepares for a token that is neither a literal nor a sign.
 func (f *Fingerprinter) other(c class) {
-	f.sign, f.rows = -1, noRows
-	if n := len(f.lists); n > 0 {
-		f.lists[n-1].elem = elemOther
-	}
-	f.space(c)
+	f.elem = elemOther
+	f.space(f.last, c)
 }
 
 // literal writes a literal, whose signs go.
 func (f *Fingerprinter) literal(kind lexer.Kind) {
-	if f.sign >= 0 {
-		f.dst, f.written, f.sign = f.dst[:f.sign], f.signPrev, -1
+	last := f.last
+	if last == aSign {
+		f.dst, last = f.dst[:f.sign], f.signPrev
 	}
-	f.rows = noRows
-	if n := len(f.lists); n > 0 {
-		if l := &f.lists[n-1]; l.elem == elemEmpty {
-			l.elem = elemLiteral
-		} else {
-			l.elem = elemOther
-		}
+	if f.elem == elemEmpty {
+		f.elem = elemLiteral
+	} else {
+		f.elem = elemOther
 	}
-	f.space(aValue)
+	f.space(last, aValue)
 	f.dst = append(f.dst, literalMark(kind)...)
 }
 
@@ -313,70 +351,77 @@ func literalMark(kind lexer.Kind) string {
 	return "?"
 }
 
-// reserved writes a reserved word.
-func (f *Fingerprinter) reserved(c class) {
-	w := f.word
-	switch w {
+// reserved writes a reserved word and returns its class.
+func (f *Fingerprinter) reserved(c class, t lexer.Token) class {
+	switch f.word {
 	case lexer.Values:
 		if !f.onDuplicate {
-			f.values()
-			return
+			return f.values()
 		}
 	case lexer.Select:
-		if n := len(f.lists); n > 0 {
-			f.lists[n-1].query = true
-		}
+		f.query = true
 	case lexer.Key:
 		f.onDuplicate = f.onDuplicate || f.prev == lexer.Duplicate
 	}
 	f.other(c)
-	f.dst = append(f.dst, w.String()...)
+	if f.src[t.Start] == '\\' { // \N where it is no literal
+		f.dst = append(f.dst, f.word.String()...)
+	} else {
+		f.lower(t.Start, t.End)
+	}
+	return c
 }
 
 // values writes VALUES or VALUE before a list of rows.
-func (f *Fingerprinter) values() {
+func (f *Fingerprinter) values() class {
 	f.other(aCall)
 	f.dst = append(f.dst, f.word.String()...)
-	f.rows, f.rowsAt, f.rowsEnd = rowExpected, len(f.dst), -1
+	f.rowsAt, f.rowsEnd = len(f.dst), -1
+	return aRows
 }
 
-// name writes a bare name. Beside a dot it may spell a reserved word.
-func (f *Fingerprinter) name(s string, dotted bool) {
+// name writes the bare name src[i:j] and returns its class. Beside a dot it may
+// spell a reserved word.
+func (f *Fingerprinter) name(i, j int, dotted bool) class {
 	switch f.word {
 	case lexer.Value:
 		// VALUE is VALUES behind the table of an INSERT and behind its columns.
-		if (f.verb == lexer.Insert || f.verb == lexer.Replace) && !f.onDuplicate && len(f.lists) == 0 &&
-			(f.written == aName || f.written == aClose) {
-			f.values()
-			return
+		if (f.verb == lexer.Insert || f.verb == lexer.Replace) && !f.onDuplicate && len(f.outer) == 0 &&
+			(f.last == aName || f.last == aClose) {
+			return f.values()
 		}
 	case lexer.Row:
-		if next := f.peek(); f.rows == rowExpected && next.Kind == lexer.Op && f.src[next.Start] == '(' {
-			f.space(aName) // the row begins here: f.rows stays
-			f.dst = append(f.dst, "row"...)
-			return
+		if next := f.peek(); (f.last == aRows || f.last == aRowComma) && next.Kind == lexer.Op && f.src[next.Start] == '(' {
+			f.dst = append(f.dst, " row"...)
+			return aRows
 		}
 	}
-	var quote bool
-	digit := isDigit(s[0])
-	switch {
-	case digit && (f.written == aDot || f.Options.FoldNumbers):
-		quote = true // .5 reads as a number, ? as a placeholder
-	case digit:
-		_, bare := lexer.Bare(s)
-		quote = !bare
-	case f.written == aDot:
-	case dotted && lexer.Reserved(s), f.Options.FoldNumbers && foldsToWord(s):
-		quote = true
-	}
+	digit := isDigit(f.src[i])
+	quote := (digit || dotted || f.Options.FoldNumbers) && f.needsQuotes(f.src[i:j], digit, dotted)
 	f.other(aName)
 	if quote {
 		f.dst = append(f.dst, '`')
 	}
-	f.appendName(s)
+	f.appendName(f.src[i:j])
 	if quote {
 		f.dst = append(f.dst, '`')
 	}
+	return aName
+}
+
+// needsQuotes reports whether a bare name of the text takes quotes in the
+// fingerprint, because it spells a reserved word or would read as a number.
+func (f *Fingerprinter) needsQuotes(s string, digit, dotted bool) bool {
+	switch {
+	case digit && (f.last == aDot || f.Options.FoldNumbers):
+		return true // .5 reads as a number, ? as a placeholder
+	case digit:
+		_, bare := lexer.Bare(s)
+		return !bare
+	case f.last == aDot:
+		return false
+	}
+	return dotted && lexer.Reserved(s) || f.Options.FoldNumbers && foldsToWord(s)
 }
 
 // appendName writes the text of a name in lower case, and ? for its digits if
@@ -406,11 +451,10 @@ func foldsToWord(s string) bool {
 }
 
 // quotedName writes a name in quotes, without them where they change nothing.
-func (f *Fingerprinter) quotedName(s string) {
-	quote, s := s[0], s[1:len(s)-1]
-	if f.bare || f.written == aDot && lexer.Reserved(s) {
-		f.name(s, false)
-		return
+func (f *Fingerprinter) quotedName(t lexer.Token) class {
+	quote, s := f.src[t.Start], f.src[t.Start+1:t.End-1]
+	if f.bare || f.last == aDot && lexer.Reserved(s) {
+		return f.name(t.Start+1, t.End-1, false)
 	}
 	f.other(aName)
 	f.dst = append(f.dst, '`')
@@ -421,99 +465,103 @@ func (f *Fingerprinter) quotedName(s string) {
 		f.appendName(strings.ReplaceAll(s, "`", "``"))
 	}
 	f.dst = append(f.dst, '`')
+	return aName
 }
 
 func (f *Fingerprinter) open() {
-	l := list{out: len(f.dst), run: -1, rowsAt: f.rowsAt, rowsEnd: f.rowsEnd}
-	n := len(f.lists)
+	l := list{out: len(f.dst), run: -1}
 	switch {
-	case f.rows == rowExpected:
-		l.kind = valuesRow
+	case f.last == aRows || f.last == aRowComma:
+		l.kind, l.at, l.end = valuesRow, f.rowsAt, f.rowsEnd
 	case f.prev == lexer.In:
 		l.kind = inList
-	case n > 0 && f.lists[n-1].elem == elemEmpty && f.sign < 0 &&
-		(f.lists[n-1].kind == inList || f.lists[n-1].kind == tuple):
+	case (f.kind == inList || f.kind == tuple) && f.elem == elemEmpty && f.last != aSign:
 		l.kind = tuple
 	}
 	f.other(anOpen)
 	f.dst = append(f.dst, '(')
-	f.lists = append(f.lists, l)
+	f.outer = append(f.outer, f.list)
+	f.list = l
 }
 
-func (f *Fingerprinter) close() {
-	switch {
-	case len(f.lists) == f.floor: // there is nothing to close
+func (f *Fingerprinter) close() class {
+	if len(f.outer) == f.floor { // there is nothing to close
 		f.other(aClose)
 		f.dst = append(f.dst, ')')
-	case !f.endList():
+		return aClose
+	}
+	kind := f.kind
+	collapsed := f.endList()
+	if !collapsed {
 		f.dst = append(f.dst, ')')
 	}
-	f.sign, f.written = -1, aClose
+	if kind != valuesRow {
+		return aClose
+	}
+	if collapsed {
+		f.lex.SkipRows()
+	}
+	return aRow
 }
 
-func (f *Fingerprinter) comma() {
-	if len(f.lists) > f.floor {
-		f.endElement()
+func (f *Fingerprinter) comma() class {
+	f.endElement()
+	if f.kind == inList && f.run >= 0 {
+		f.lex.SkipLiterals()
 	}
-	f.sign, f.written = -1, aComma
 	f.dst = append(f.dst, ',')
-	if f.rows != rowRead {
-		f.rows = noRows
-		return
+	if f.last != aRow {
+		return aComma
 	}
-	f.rows = rowExpected
 	if f.rowsEnd < 0 {
 		f.rowsAt = len(f.dst)
 	}
+	return aRowComma
 }
 
 // endElement ends an element of the innermost list.
 func (f *Fingerprinter) endElement() {
-	l := &f.lists[len(f.lists)-1]
-	if l.kind != inList && l.kind != tuple {
+	if f.kind != inList && f.kind != tuple {
 		return
 	}
-	switch l.elem {
+	switch f.elem {
 	case elemOther:
-		l.mixed, l.run = true, -1
+		f.mixed, f.run = true, -1
 	case elemLiteral:
-		if l.kind == inList && l.run >= 0 {
-			f.dst = f.dst[:l.run] // the literal joins those before it
+		if f.kind == inList && f.run >= 0 {
+			f.dst = f.dst[:f.run] // the literal joins those before it
 		} else {
-			l.run = len(f.dst)
+			f.run = len(f.dst)
 		}
 	}
-	l.elem = elemEmpty
+	f.elem = elemEmpty
 }
 
 // endList ends the innermost list and reports whether it collapsed.
 func (f *Fingerprinter) endList() (collapsed bool) {
 	f.endElement()
-	n := len(f.lists) - 1
-	l := f.lists[n]
-	f.lists = f.lists[:n]
-	f.rows = noRows
+	n := len(f.outer) - 1
+	l := f.list
+	f.list, f.outer = f.outer[n], f.outer[:n]
+	f.query = f.query || l.query
 	switch l.kind {
 	case inList:
 		if !l.mixed {
 			f.dst = append(f.dst[:l.out], "(?+)"...)
-			collapsed = true
+			return true
+		}
+	case tuple:
+		if !l.mixed {
+			f.elem = elemLiteral
 		}
 	case valuesRow:
-		f.rows, f.rowsAt, f.rowsEnd = rowRead, l.rowsAt, -1
+		f.rowsAt, f.rowsEnd = l.at, -1
 		if !l.query {
-			f.collapseRow(l.rowsEnd)
-			collapsed = true
+			f.collapseRow(l.end)
+			return true
 		}
 	}
-	if n > 0 {
-		parent := &f.lists[n-1]
-		parent.query = parent.query || l.query
-		if l.kind == tuple && !l.mixed {
-			parent.elem = elemLiteral
-		}
-	}
-	return collapsed
+	return false
 }
 
 // collapseRow writes (?+) for the row that was read last. end is the length of
@@ -534,24 +582,20 @@ func (f *Fingerprinter) collapseRow(end int) {
 // closeAll ends the lists that are open at the end of a statement or a hint. A
 // list that was cut off collapses as the whole one would.
 func (f *Fingerprinter) closeAll() {
-	if f.rows == rowExpected && f.rowsEnd >= 0 {
+	if (f.last == aRowComma || f.last == aRows) && f.rowsEnd >= 0 {
 		f.dst = f.dst[:f.rowsEnd]
 		f.truncated = true
 	}
-	for len(f.lists) > f.floor {
+	for len(f.outer) > f.floor {
 		f.truncated = true
 		f.endList()
 	}
 }
 
-// appendLower appends s with its ASCII letters in lower case.
-func appendLower(dst []byte, s string) []byte {
-	n := len(dst)
-	dst = append(dst, s...)
-	for i, c := range dst[n:] {
-		if 'A' <= c && c <= 'Z' {
-			dst[n+i] = c | 0x20
-		}
-	}
-	return dst
+// lower writes src[i:j] with its ASCII letters in lower case.
+func (f *Fingerprinter) lower(i, j int) {
+	f.dst = lexer.AppendLower(f.dst, f.src, i, j)
 }
+
+// appendLower appends s with its ASCII letters in lower case.
+func appendLower(dst []byte, s string) []byte { return lexer.AppendLower(dst, s, 0, len(s)) }

@@ -11,6 +11,7 @@ const (
 	aCall                  // a reserved word that takes "(" as a function does
 	aName                  // a name, bare or in quotes
 	aValue                 // a literal or a placeholder
+	aText                  // a string literal
 	aVariable              // @v, @@v
 	aStar                  // the * that stands for all columns
 	anOpen                 // (
@@ -26,9 +27,14 @@ const (
 	aHintOpen  // the opening of a hint, whose tokens follow
 	aHintClose // its end
 
-	// The following stand for no token of the fingerprint.
+	// Classes that the Fingerprinter gives in place of others.
+	aRows     // VALUES, or a comma or ROW behind it: a row may follow
+	aRow      // the end of a row behind VALUES
+	aRowComma // the comma between two rows
+
+	// What follows stands for no token of the fingerprint.
 	aPrefix  // an introducer, or the type of a date literal: belongs to the literal
-	aString  // a string that continues the literal before it
+	aMore    // a string that continues the literal before it
 	aComment // a comment
 	anExec   // the opening or the end of an executable comment
 	atEnd    // of the text
@@ -36,7 +42,7 @@ const (
 
 // operands are the classes that end an operand: an operator behind them is a
 // binary one.
-const operands = 1<<aName | 1<<aValue | 1<<aVariable | 1<<aStar | 1<<aClose
+const operands = 1<<aName | 1<<aValue | 1<<aText | 1<<aVariable | 1<<aStar | 1<<aClose | 1<<aRow
 
 // reader reads the tokens of a text and tells what they are: where a literal
 // is, above all.
@@ -46,13 +52,12 @@ type reader struct {
 	src   string
 	ansi  bool
 
-	last  class      // of the last token
+	last  class      // of the last token: for the user of the reader to set
 	word  lexer.Word // of the last token if it was a bare word, else 0
 	prev  lexer.Word // the same of the token before it
 	verb  lexer.Word // the first word of the statement that the lexer knows
 	first bool       // the statement has no token yet
 	use   bool       // the statement begins with USE
-	str   bool       // the last token was a string literal
 	hint  bool       // inside a hint
 	bare  bool       // the last token, a name in quotes, reads the same without them
 
@@ -67,85 +72,80 @@ func (r *reader) init(src string, o FingerprintOptions) {
 	r.lex.Init(src, o.mode())
 }
 
-// next returns the next token and its class.
-func (r *reader) next() (lexer.Token, class) {
-	t := r.lex.Next()
+// classify returns the class of t, which r.lex read behind a token of class
+// r.last.
+func (r *reader) classify(t lexer.Token) class {
 	var c class
 	w := t.Word
 	switch t.Kind {
 	case lexer.Ident:
-		if w == 0 || t.Name || r.last == aDot {
+		if w == 0 || t.Dotted() || r.last == aDot {
 			// Behind a dot is a name whatever it spells.
 			c, w = r.name(t), 0
-		} else {
-			c, w = r.wordClass(w)
-			if c == aPrefix {
-				return t, c
-			}
+		} else if c, w = r.wordClass(w); c == aPrefix {
+			return c
 		}
 		if r.verb == 0 {
 			r.verb = w
 		}
 	case lexer.Op:
-		c = r.op(t)
+		c, w = r.op(t), 0
 		if c == aSemicolon {
-			if !r.hint {
-				r.verb, r.first, r.use, r.secret = 0, true, false, false
-			}
-			r.prev, r.word, r.last, r.str = 0, 0, c, false
-			return t, c
+			r.prev, r.word, r.verb = 0, 0, 0
+			r.first, r.use, r.secret = true, false, false
+			return c
 		}
 	case lexer.String:
-		if c = aValue; r.str {
-			r.truncated = r.truncated || t.Unterminated && !r.hint
-			return t, aString
+		w = 0
+		if c = aText; r.last == aText {
+			r.truncated = r.truncated || t.Unterminated() && !r.hint
+			return aMore
 		}
 	case lexer.Number, lexer.Bits, lexer.Placeholder, lexer.List:
-		c = aValue
+		c, w = aValue, 0
 	case lexer.Variable:
-		c = aVariable
+		c, w = aVariable, 0
 	case lexer.QuotedIdent:
 		c = aName
 		w, r.bare = lexer.Bare(r.src[t.Start+1 : max(t.Start+1, t.End-1)])
 		if r.usesSchema() || r.secret && r.src[t.Start] == '"' {
-			c = aValue
+			c, w = aValue, 0
 		}
 	default:
 		return r.between(t)
 	}
-	if t.Unterminated {
-		c = aValue // whatever it began as, it may hold literals
+	if t.Unterminated() {
+		if c, w = aValue, 0; t.Kind == lexer.String {
+			c = aText
+		}
 		r.truncated = r.truncated || !r.hint
 	}
-	r.str = t.Kind == lexer.String
-	r.prev, r.word, r.last, r.first = r.word, w, c, false
-	return t, c
+	r.prev, r.word, r.first = r.word, w, false
+	return c
 }
 
 // between tells of what stands between the tokens of a statement.
-func (r *reader) between(t lexer.Token) (lexer.Token, class) {
-	if t.Unterminated && !r.hint {
+func (r *reader) between(t lexer.Token) class {
+	if t.Unterminated() && !r.hint {
 		r.truncated = true
 	}
-	c := aComment
+	c := aHintClose
 	switch {
 	case t.Kind == lexer.EOF && !r.hint:
-		return t, atEnd
+		return atEnd
 	case t.Kind == lexer.EOF:
 		r.lex, r.hint = r.outer, false
-		c = aHintClose
-	case t.Kind == lexer.Hint && !t.Unterminated:
+	case t.Kind == lexer.Hint && !t.Unterminated():
 		r.outer, r.hint, r.hinted = r.lex, true, true
 		r.lex = r.outer.Part(t.Start+len("/*+"), t.End-len("*/"))
 		c = aHintOpen
 	case t.Kind == lexer.ExecOpen || t.Kind == lexer.ExecClose:
-		return t, anExec
+		return anExec
 	default:
-		return t, aComment
+		return aComment
 	}
-	r.str = false
-	r.prev, r.word, r.last = 0, 0, c
-	return t, c
+	r.prev, r.word = 0, 0
+	return c
 }
 
 // operandExpected reports whether an operand may follow, and so no binary
@@ -242,7 +242,9 @@ func (r *reader) op(t lexer.Token) class {
 	case '.':
 		return aDot
 	case ';':
-		return aSemicolon
+		if !r.hint {
+			return aSemicolon
+		}
 	case '@':
 		return anAt
 	case '*':

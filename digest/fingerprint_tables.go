@@ -69,10 +69,10 @@ func (a *analysis) run() {
 		switch {
 		case t.Kind == lexer.Op:
 			a.op(t)
-		case t.Kind == lexer.Ident && t.Word.Reserved() && !t.Name:
+		case t.Kind == lexer.Ident && t.Word.Reserved() && !t.Dotted():
 			a.word(t)
 			a.begun = true
-		case (t.Kind == lexer.Ident || t.Kind == lexer.QuotedIdent) && !t.Unterminated:
+		case (t.Kind == lexer.Ident || t.Kind == lexer.QuotedIdent) && !t.Unterminated():
 			t = a.name(t)
 			a.begun = true
 		default:
@@ -106,7 +106,7 @@ func (a *analysis) text(t lexer.Token) string { return a.src[t.Start:t.End] }
 func (a *analysis) isOp(t lexer.Token, c byte) bool { return t.Kind == lexer.Op && a.src[t.Start] == c }
 
 func isName(t lexer.Token) bool {
-	return t.Kind == lexer.QuotedIdent || t.Kind == lexer.Ident && (t.Name || !t.Word.Reserved())
+	return t.Kind == lexer.QuotedIdent || t.Kind == lexer.Ident && (t.Dotted() || !t.Word.Reserved())
 }
 
 func (a *analysis) op(t lexer.Token) {
@@ -386,7 +386,7 @@ func (a *analysis) qualified(t lexer.Token) (name string, last lexer.Token) {
 	name = a.unquoted(t)
 	for {
 		dot, part := a.ahead()
-		if !a.isOp(dot, '.') || part.Kind != lexer.Ident && part.Kind != lexer.QuotedIdent || part.Unterminated {
+		if !a.isOp(dot, '.') || part.Kind != lexer.Ident && part.Kind != lexer.QuotedIdent || part.Unterminated() {
 			return name, t
 		}
 		a.next()

@@ -138,7 +138,7 @@ func perconaText(dst []byte, sql string, mode lexer.Mode) (text []byte, tool boo
 				s = ""
 			}
 		case lexer.QuotedIdent, lexer.Variable:
-			if t.Unterminated {
+			if t.Unterminated() {
 				s = "?"
 			}
 		}

@@ -146,7 +146,7 @@ func misread(sql string) string {
 		switch {
 		case t.Kind == lexer.EOF:
 			return ""
-		case t.Unterminated:
+		case t.Unterminated():
 			return "something does not end"
 		case t.Kind == lexer.String || t.Kind == lexer.Bits:
 			i := strings.IndexAny(s, `'"`)

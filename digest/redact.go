@@ -22,11 +22,13 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 		comment = false // a comment was dropped that may have parted two tokens
 	)
 	for {
-		t, c := r.next()
+		t := r.lex.Next()
+		c := r.classify(t)
 		gap, text := sql[end:t.Start], sql[t.Start:t.End]
 		end = t.End
 		comment = comment && gap == ""
-		if sign < 0 || c != aValue {
+		literal := c == aValue || c == aText
+		if sign < 0 || !literal {
 			dst = append(dst, gap...)
 		}
 		switch c {
@@ -38,15 +40,18 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 			}
 			comment = len(dst) > start && !isSpace(dst[len(dst)-1])
 			continue
-		case aPrefix, aString:
+		case aPrefix, aMore:
 			continue
 		}
 		if comment && sign < 0 {
 			dst = append(dst, ' ')
 		}
 		comment = false
+		if c != anExec {
+			r.last = c
+		}
 		switch c {
-		case aValue:
+		case aValue, aText:
 			if sign >= 0 {
 				dst = dst[:sign]
 			}

@@ -48,7 +48,7 @@ func (f *Fingerprinter) Tags(sql string) Tags {
 		case t.Kind == lexer.EOF:
 			return tags
 		case t.Kind == lexer.Comment:
-			if !t.Unterminated {
+			if !t.Unterminated() {
 				tags = appendTags(tags, commentBody(sql[t.Start:t.End]))
 			}
 			if !begun {

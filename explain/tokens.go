@@ -47,7 +47,7 @@ func scan(sql string, m Mode) *statement {
 	ended := false
 	for {
 		t := l.Next()
-		if t.Unterminated {
+		if t.Unterminated() {
 			s.truncated = true
 		}
 		switch t.Kind {
@@ -74,7 +74,7 @@ func scan(sql string, m Mode) *statement {
 		x := token{Token: t, depth: len(open), match: -1, exec: exec}
 		text := sql[t.Start:t.End]
 		switch {
-		case t.Kind == lexer.Ident && !t.Name:
+		case t.Kind == lexer.Ident && !t.Dotted():
 			x.word = strings.ToUpper(text)
 		case t.Kind != lexer.Op:
 		case text == "(":

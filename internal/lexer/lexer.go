@@ -53,56 +53,76 @@ const (
 	ExecClose        // the */ of an executable comment
 )
 
-// Token is one token of the text: src[Start:End].
+// Token is one token of the text: src[Start:End]. It has four fields and no
+// more, so that the compiler keeps it in registers.
 type Token struct {
 	Kind Kind
-	// Name is set where a bare word stands before or behind a dot, so that it
-	// is a name whatever its Word.
-	Name bool
-	// Unterminated is set where the text ends inside the token. On EOF it
-	// says that the text ended inside an executable comment.
-	Unterminated bool
-	// Word tells which word an Ident spells, 0 for any other.
+	// Word tells which word an Ident spells. It is 0 for a name, also for one
+	// that spells a word but cannot be it.
 	Word       Word
 	Start, End int
 }
 
+// Dotted reports whether t is a bare word directly before or behind a dot, so
+// that it is a name whatever it spells.
+func (t Token) Dotted() bool { return t.Word == Dotted || t.Word == dottedWord }
+
+// Unterminated reports whether the text ends inside t: a string, a quoted
+// name, a comment. Of EOF it tells whether it ends inside an executable
+// comment.
+func (t Token) Unterminated() bool { return t.Word == unterminated }
+
 // Lexer reads tokens. Use Init, then Next until EOF. A copy goes on from
 // where the original stood.
 type Lexer struct {
-	src      string
-	pos      int
-	identEnd int // end of the last token if it was a bare name, else -1
-	dotEnd   int // end of the last token if it was a dot, else -1
-	mode     Mode
-	exec     bool // inside an executable comment
-	verb     bool // the last token was a verb that takes a hint
+	src   string
+	pos   int
+	mode  Mode
+	after after
+	exec  bool // inside an executable comment
 }
 
+// after tells what the last token was, as far as the next depends on it.
+type after uint8
+
+const (
+	afterOther after = iota
+	afterName        // a bare word: a dot directly behind it begins no number
+	afterDot         // a dot: what stands directly behind it is a name
+	afterVerb        // a verb that takes a hint
+)
+
 // Init starts at the beginning of src.
-func (l *Lexer) Init(src string, mode Mode) {
-	*l = Lexer{src: src, mode: mode, identEnd: -1, dotEnd: -1}
+func (l *Lexer) Init(src string, mode Mode) { *l = Lexer{src: src, mode: mode} }
+
+// Part returns a Lexer for src[start:end] of the text that l reads. Its tokens
+// have their places in the whole text.
+func (l *Lexer) Part(start, end int) Lexer {
+	return Lexer{src: l.src[:end], pos: start, mode: l.mode}
 }
 
 // Next returns the next token; at the end of the text, EOF again and again.
 func (l *Lexer) Next() Token {
-	src, i := l.src, l.pos
-	for i < len(src) && class[src[i]] == classSpace {
+	src, i, after := l.src, l.pos, l.after
+	if i < len(src) {
+		// There is one space or none nearly always, and no telling which: to
+		// add it costs less than to ask.
+		i += int(space[src[i]])
+	}
+	for i < len(src) && space[src[i]] != 0 {
 		i++
+	}
+	if i != l.pos && after != afterVerb {
+		after = afterOther
 	}
 	if i >= len(src) {
 		l.pos = i
-		return Token{Kind: EOF, Unterminated: l.exec, Start: i, End: i}
+		return l.terminated(Token{Kind: EOF, Start: i, End: i}, !l.exec)
 	}
-	verb := l.verb
-	l.verb = false
 	switch c := src[i]; class[c] {
 	case classLetter:
-		j := i + 1
-		for j < len(src) && name[src[j]] {
-			j++
-		}
-		if j == i+1 && j < len(src) && src[j] == '\'' && i != l.dotEnd {
+		j := nameEnd(src, i)
+		if j == i+1 && j < len(src) && src[j] == '\'' && after != afterDot {
 			switch c | 0x20 {
 			case 'n':
 				return l.quoted(String, i, j)
@@ -110,19 +130,19 @@ func (l *Lexer) Next() Token {
 				return l.quoted(Bits, i, j)
 			}
 		}
-		if l.mode&FoldedNames != 0 && j < len(src) && src[j] == '?' && (i == l.dotEnd || !lookup(src, i, j).Reserved()) {
+		if l.mode&FoldedNames != 0 && j < len(src) && src[j] == '?' && (after == afterDot || !lookup(src, i, j).Reserved()) {
 			for j < len(src) && (name[src[j]] || src[j] == '?') {
 				j++
 			}
 		}
-		return l.word(i, j)
+		return l.word(i, j, after)
 	case classDigit:
-		if i == l.dotEnd {
-			return l.word(i, nameEnd(src, i))
+		if after == afterDot {
+			return l.word(i, nameEnd(src, i), after)
 		}
 		end, kind := number(src, i)
 		if kind == Ident {
-			return l.word(i, end)
+			return l.word(i, end, after)
 		}
 		return l.token(kind, i, end)
 	case classQuote:
@@ -131,13 +151,14 @@ func (l *Lexer) Next() Token {
 		}
 		return l.quoted(String, i, i)
 	case classDot:
-		if i+1 < len(src) && class[src[i+1]] == classDigit && i != l.identEnd {
+		if i+1 < len(src) && class[src[i+1]] == classDigit && after != afterName {
 			end, _ := number(src, i)
 			return l.token(Number, i, end)
 		}
-		t := l.token(Op, i, i+1)
-		l.dotEnd = i + 1
-		return t
+		l.pos, l.after = i+1, afterDot
+		return Token{Kind: Op, Start: i, End: i + 1}
+	case classOp:
+		return l.token(Op, i, i+1)
 	case classHash:
 		return l.lineComment(i)
 	case classDash:
@@ -146,7 +167,7 @@ func (l *Lexer) Next() Token {
 		}
 	case classSlash:
 		if i+1 < len(src) && src[i+1] == '*' {
-			return l.blockComment(i, verb)
+			return l.blockComment(i, after == afterVerb)
 		}
 	case classStar:
 		if l.exec && i+1 < len(src) && src[i+1] == '/' {
@@ -173,38 +194,84 @@ func (l *Lexer) Next() Token {
 
 // token ends the token src[i:j], which is no bare name and no dot.
 func (l *Lexer) token(kind Kind, i, j int) Token {
-	l.pos, l.identEnd, l.dotEnd = j, -1, -1
+	l.pos, l.after = j, afterOther
 	return Token{Kind: kind, Start: i, End: j}
 }
 
+// terminated marks t unless ok.
+func (l *Lexer) terminated(t Token, ok bool) Token {
+	if !ok {
+		t.Word = unterminated
+	}
+	return t
+}
+
 // word ends the bare word src[i:j].
-func (l *Lexer) word(i, j int) Token {
-	t := Token{Kind: Ident, Word: lookup(l.src, i, j), Start: i, End: j}
-	if i == l.dotEnd || j+1 < len(l.src) && l.src[j] == '.' && name[l.src[j+1]] {
-		t.Name = true
-	} else {
-		switch t.Word {
-		case Select, Insert, Replace, Update, Delete:
-			l.verb = true
+func (l *Lexer) word(i, j int, after after) Token {
+	l.pos, l.after = j, afterName
+	w := Dotted
+	if after != afterDot {
+		w = lookup(l.src, i, j)
+		if j+1 < len(l.src) && l.src[j] == '.' && name[l.src[j+1]] {
+			if w.Reserved() {
+				w = dottedWord
+			} else {
+				w = Dotted
+			}
+		} else if w != 0 && w <= lastVerb {
+			l.after = afterVerb
 		}
 	}
-	l.pos, l.identEnd, l.dotEnd = j, j, -1
+	return Token{Kind: Ident, Word: w, Start: i, End: j}
+}
+
+// Chain reads on behind the Dotted token t through the dots and names directly
+// behind it, so far as the names begin with no digit, and returns them all as
+// one token. A reader that does the same to every part of a.b.c saves the
+// reading of five tokens.
+func (l *Lexer) Chain(t Token) Token {
+	for j := t.End; j+1 < len(l.src) && l.src[j] == '.' && class[l.src[j+1]] == classLetter; j = t.End {
+		t.End = nameEnd(l.src, j+1)
+	}
+	l.pos = t.End
 	return t
 }
 
 // quoted ends the token that begins at start, whose quote is at i.
 func (l *Lexer) quoted(kind Kind, start, i int) Token {
 	end, ok := quotedEnd(l.src, i, l.mode.escapes(l.src[i]))
-	t := l.token(kind, start, end)
-	t.Unterminated = !ok
-	return t
+	return l.terminated(l.token(kind, start, end), ok)
 }
 
 // quotedEnd returns the end of the text in quotes that begins at src[i], and
 // whether its closing quote was found.
 func quotedEnd(src string, i int, escapes bool) (end int, ok bool) {
 	quote := src[i]
-	for j := i + 1; ; {
+	j := i + 1
+	for range 4 { // most strings are short
+		if len(src)-j < 8 {
+			break
+		}
+		x := load(src[j:])
+		found := find(x, quote)
+		if escapes {
+			found |= find(x, '\\')
+		}
+		if found == 0 {
+			j += 8
+			continue
+		}
+		j += first(found)
+		switch {
+		case src[j] != quote:
+			j += 2
+		case j+1 == len(src) || src[j+1] != quote:
+			return j + 1, true
+		default:
+			j += 2
+		}
+	}
+	for j <= len(src) {
 		// The search for the quote and the one for a backslash before it run
 		// at the speed of the memory.
 		k := strings.IndexByte(src[j:], quote)
@@ -227,6 +294,7 @@ func quotedEnd(src string, i int, escapes bool) (end int, ok bool) {
 		}
 		j = k + 2
 	}
+	return len(src), false
 }
 
 // number returns the end and the kind of what begins at src[i], a digit or a
@@ -257,7 +325,10 @@ func number(src string, i int) (end int, kind Kind) {
 	for j < len(src) && class[src[j]] == classDigit {
 		j++
 	}
-	if j < len(src) && src[j] == '.' {
+	if j == len(src) || src[j] != '.' && !name[src[j]] {
+		return j, Number
+	}
+	if src[j] == '.' {
 		j++
 		for j < len(src) && class[src[j]] == classDigit {
 			j++
@@ -270,10 +341,7 @@ func number(src string, i int) (end int, kind Kind) {
 	if k := exponent(src, j); k > 0 {
 		return k, Number
 	}
-	if j < len(src) && name[src[j]] {
-		return nameEnd(src, j), Ident
-	}
-	return j, Number
+	return nameEnd(src, j), Ident
 }
 
 // exponent returns the end of the exponent at src[i:], 0 if there is none.
@@ -295,7 +363,14 @@ func exponent(src string, i int) int {
 	return j
 }
 
+// nameEnd returns the end of the bare name at src[i:].
 func nameEnd(src string, i int) int {
+	for len(src)-i >= 8 {
+		n := first(noName(load(src[i:])))
+		if i += n; n < 8 {
+			return i
+		}
+	}
 	for i < len(src) && name[src[i]] {
 		i++
 	}
@@ -349,9 +424,7 @@ func (l *Lexer) blockComment(i int, verb bool) Token {
 	}
 	k := strings.Index(src[j:], "*/")
 	if k < 0 {
-		t := l.token(kind, i, len(src))
-		t.Unterminated = true
-		return t
+		return l.terminated(l.token(kind, i, len(src)), false)
 	}
 	return l.token(kind, i, j+k+2)
 }
@@ -410,8 +483,9 @@ func isHex(c byte) bool {
 }
 
 const (
-	classOp uint8 = iota
+	classOp uint8 = iota // a token by itself
 	classSpace
+	classLong   // may begin an operator of several bytes
 	classLetter // begins a name: letters, _, $ and bytes beyond ASCII
 	classDigit
 	classQuote
@@ -429,11 +503,14 @@ var (
 	// class is what a token that begins with a byte may be.
 	class = [256]uint8{
 		' ': classSpace, '\t': classSpace, '\n': classSpace, '\v': classSpace, '\f': classSpace, '\r': classSpace,
+		'<': classLong, '>': classLong, '!': classLong, ':': classLong, '&': classLong, '|': classLong,
 		'_': classLetter, '$': classLetter,
 		'\'': classQuote, '"': classQuote, '`': classQuote,
 		'.': classDot, '#': classHash, '-': classDash, '/': classSlash, '*': classStar,
 		'?': classQuestion, '@': classAt, '\\': classBackslash,
 	}
+	// space is 1 for white space.
+	space [256]uint8
 	// name tells the bytes of which bare names consist.
 	name [256]bool
 )
@@ -447,6 +524,9 @@ func init() {
 			class[c] = classLetter
 		}
 		name[c] = class[c] == classLetter || class[c] == classDigit
+		if class[c] == classSpace {
+			space[c] = 1
+		}
 	}
 }
 
@@ -468,9 +548,3 @@ func Bare(s string) (w Word, ok bool) {
 
 // Reserved reports whether s spells a reserved word.
 func Reserved(s string) bool { return lookup(s, 0, len(s)).Reserved() }
-
-// Part returns a Lexer for src[start:end] of the text that l reads. Its tokens
-// have their places in the whole text.
-func (l *Lexer) Part(start, end int) Lexer {
-	return Lexer{src: l.src[:end], pos: start, mode: l.mode, identEnd: -1, dotEnd: -1}
-}

@@ -23,10 +23,10 @@ func tokens(src string, mode Mode) []string {
 			return got
 		}
 		kind := names[t.Kind]
-		if t.Kind == Ident && t.Word != 0 && !t.Name {
+		if t.Kind == Ident && t.Word != 0 && !t.Dotted() {
 			kind = "word"
 		}
-		if t.Unterminated {
+		if t.Unterminated() {
 			kind = "unterminated " + kind
 		}
 		got = append(got, kind+" "+src[t.Start:t.End])
@@ -92,14 +92,14 @@ func TestLexerSaysThatTheTextEndsInAnExecutableComment(t *testing.T) {
 		for tok.Kind != EOF {
 			tok = l.Next()
 		}
-		if tok.Unterminated != want || tok != l.Next() {
+		if tok.Unterminated() != want || tok != l.Next() {
 			t.Errorf("at the end of %q: %+v, then %+v", src, tok, l.Next())
 		}
 	}
 }
 
 func TestWordsAreFoundInAnyCaseAndPlace(t *testing.T) {
-	for w := Word(1); int(w) < len(words); w++ {
+	for w := Select; words[w].text != ""; w++ {
 		text := w.String()
 		for _, src := range []string{text, strings.ToUpper(text), text + " and more text behind"} {
 			if got := lookup(src, 0, len(text)); got != w {
@@ -114,13 +114,13 @@ func TestWordsAreFoundInAnyCaseAndPlace(t *testing.T) {
 	}
 }
 
-// unterminated reports whether src ends inside a token, by a Lexer's reading.
-func unterminated(src string, mode Mode) bool {
+// endsInside reports whether src ends inside a token, by a Lexer's reading.
+func endsInside(src string, mode Mode) bool {
 	var l Lexer
 	l.Init(src, mode)
 	for {
 		t := l.Next()
-		if t.Unterminated {
+		if t.Unterminated() {
 			return true
 		}
 		if t.Kind == EOF {
@@ -144,7 +144,7 @@ func FuzzScanAgreesWithLexer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src string, mode uint8, cut uint16) {
 		m := Mode(mode & 3)
-		want := !unterminated(src, m)
+		want := !endsInside(src, m)
 		whole := Scan{Mode: m}
 		whole.Feed([]byte(src))
 		if got := whole.Ground(); got != want {
@@ -165,7 +165,7 @@ func TestScanAgreesWithLexerOnEveryPrefix(t *testing.T) {
 		for mode := range Mode(4) {
 			bytewise := Scan{Mode: mode}
 			for i := range len(src) + 1 {
-				if got, want := bytewise.Ground(), !unterminated(src[:i], mode); got != want {
+				if got, want := bytewise.Ground(), !endsInside(src[:i], mode); got != want {
 					t.Fatalf("mode %d: Ground() = %v, want %v behind %q", mode, got, want, src[:i])
 				}
 				if i < len(src) {

@@ -9,7 +9,18 @@ type Word uint16
 // The words that readers of tokens ask for by name. The table holds more: see
 // reserved.
 const (
-	_ Word = iota
+	_            Word = iota
+	Dotted            // a name beside a dot: see Token.Dotted
+	dottedWord        // one that spells a reserved word
+	unterminated      // see Token.Unterminated
+
+	// The verbs that take a hint.
+	Select
+	Insert
+	Replace
+	Update
+	Delete
+
 	Alter
 	Analyze
 	As
@@ -22,7 +33,6 @@ const (
 	Cross
 	Database
 	Date
-	Delete
 	Desc
 	Describe
 	Drop
@@ -45,7 +55,6 @@ const (
 	In
 	Index
 	Indexes
-	Insert
 	Intersect
 	Into
 	Is
@@ -67,12 +76,10 @@ const (
 	References
 	Rename
 	Repair
-	Replace
 	Returning
 	Revoke
 	Row
 	Schema
-	Select
 	Set
 	Show
 	StraightJoin
@@ -86,7 +93,6 @@ const (
 	Truncate
 	Union
 	Unlock
-	Update
 	Use
 	User
 	Using
@@ -98,6 +104,8 @@ const (
 	With
 	namedWords
 )
+
+const lastVerb = Delete
 
 var named = [namedWords]string{
 	Alter:        "alter",
@@ -267,40 +275,50 @@ func (w Word) Introducer() bool { return words[w].flags&isIntroducer != 0 }
 // String returns w in lower case, "" for 0.
 func (w Word) String() string { return words[w].text }
 
-// A word's key is its length, its first eight bytes and, where it is longer,
-// its last eight. No two words of the table have the same key, but a name may
-// have a word's: longer words than 16 bytes are compared in full.
+// MaxWords is greater than all Words.
+const MaxWords = 512
+
+// word is what the lexer knows of a Word.
 type word struct {
-	text   string
-	lo, hi uint64
-	flags  flags
+	text  string
+	flags flags
+}
+
+// A key is what a word is found by: its first eight bytes and, where it is
+// longer, its last eight. Together with the length they tell all words of up
+// to 16 bytes apart; longer ones are compared in full.
+type key struct{ lo, hi uint64 }
+
+// entry is a place in the hash table of the words.
+type entry struct {
+	lo   uint64
+	word Word // 0 if the place is free
+	len  uint8
 }
 
 const (
-	maxWord  = 29 // bytes of the longest word
-	slotBits = 11 // a table thinly filled: nearly every name meets an empty slot
-	fold     = 0x2020202020202020
+	maxWord   = 29 // bytes of the longest word
+	tableBits = 10 // 16 KiB; three in four names meet a free place
 )
 
 var (
-	words []word
-	slots [1 << slotBits]Word
+	words [MaxWords]word
+	keys  [MaxWords]key
+	table [1 << tableBits]entry
 )
 
 func init() {
-	words = make([]word, namedWords, 512)
+	end := Word(namedWords)
 	index := make(map[string]Word)
 	add := func(text string, f flags) {
 		w, ok := index[text]
 		if !ok {
-			w = Word(len(words))
-			words = append(words, word{})
+			w, end = end, end+1
+			index[text] = w
 		}
-		index[text] = w
-		lo, hi := key(text, 0, len(text))
-		words[w] = word{text: text, lo: lo, hi: hi, flags: words[w].flags | f}
+		words[w] = word{text: text, flags: words[w].flags | f}
 	}
-	for w := Word(1); w < namedWords; w++ {
+	for w := Select; w < namedWords; w++ {
 		index[named[w]] = w
 		add(named[w], 0)
 	}
@@ -317,12 +335,14 @@ func init() {
 			add(list.prefix+text, list.flags)
 		}
 	}
-	for w := 1; w < len(words); w++ {
-		h := slot(words[w].lo, words[w].hi)
-		for slots[h] != 0 {
-			h = (h + 1) % uint(len(slots))
+	for w := Select; w < end; w++ {
+		text := words[w].text
+		keys[w] = keyOf(text, 0, len(text))
+		h := keys[w].hash(len(text))
+		for table[h].word != 0 {
+			h = (h + 1) % uint(len(table))
 		}
-		slots[h] = Word(w)
+		table[h] = entry{keys[w].lo, w, uint8(len(text))}
 	}
 }
 
@@ -332,46 +352,47 @@ func lookup(src string, i, j int) Word {
 	if n < 2 || n > maxWord {
 		return 0
 	}
-	lo, hi := key(src, i, j)
-	for h := slot(lo, hi); ; h = (h + 1) % uint(len(slots)) {
-		w := slots[h]
-		if w == 0 {
+	if n <= 8 && len(src)-i >= 8 {
+		return short(load(src[i:]), n)
+	}
+	k := keyOf(src, i, j)
+	for h := k.hash(n); ; h = (h + 1) % uint(len(table)) {
+		e := &table[h]
+		if e.word == 0 {
 			return 0
 		}
-		if e := &words[w]; e.lo == lo && e.hi == hi && len(e.text) == n {
-			if n > 16 && !equalFold(src[i:j], e.text) {
-				continue
-			}
-			return w
+		if e.lo == k.lo && int(e.len) == n && (n <= 8 || keys[e.word] == k && (n <= 16 || equalFold(src[i:j], words[e.word].text))) {
+			return e.word
 		}
 	}
 }
 
-// key loads the first eight bytes of the word src[i:j] and its last eight, in
-// lower case (setting bit 5 keeps the bytes of names apart).
-func key(src string, i, j int) (lo, hi uint64) {
-	n := j - i
-	if n > 8 {
-		return load(src[i:]) | fold, load(src[j-8:]) | fold
+// short returns the word of n bytes, from two to eight, that x begins with, or 0.
+func short(x uint64, n int) Word {
+	lo := (x | fold) & (1<<(8*uint(n)) - 1)
+	for h := (key{lo: lo}).hash(n); ; h = (h + 1) % uint(len(table)) {
+		switch e := &table[h]; {
+		case e.word == 0 || e.lo == lo && int(e.len) == n:
+			return e.word
+		}
 	}
-	if len(src)-i >= 8 {
-		return (load(src[i:]) | fold) & (1<<(8*uint(n)) - 1), 0
+}
+
+// keyOf loads the key of the word src[i:j] in lower case: to set bit 5 keeps
+// all the bytes of names apart but capital letters from small ones.
+func keyOf(src string, i, j int) key {
+	if j-i > 8 {
+		return key{load(src[i:]) | fold, load(src[j-8:]) | fold}
 	}
+	var lo uint64
 	for k := i; k < j; k++ {
 		lo |= uint64(src[k]|0x20) << (8 * uint(k-i))
 	}
-	return lo, 0
+	return key{lo: lo}
 }
 
-// load reads eight bytes at once; the compiler makes it one instruction.
-func load(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-func slot(lo, hi uint64) uint {
-	return uint((lo ^ hi*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93 >> (64 - slotBits))
+func (k key) hash(n int) uint {
+	return uint((k.lo ^ k.hi*0x9e3779b97f4a7c15 ^ uint64(n)) * 0xd6e8feb86659fd93 >> (64 - tableBits))
 }
 
 // equalFold compares a with b, which is in lower case, without regard to the
