@@ -19,7 +19,7 @@ func highlight(sql string) template.HTML {
 		element := ""
 		switch tok.Kind {
 		case lexer.Ident:
-			if !tok.Name && tok.Word.Reserved() {
+			if tok.Word.Reserved() {
 				element = "b"
 			}
 		case lexer.String, lexer.Number, lexer.Bits, lexer.Placeholder, lexer.List:
