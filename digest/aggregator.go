@@ -54,6 +54,7 @@ func (o *Options) settings() settings {
 		text:        o.Text,
 		maxText:     o.MaxText,
 	}
+	s.hists = slices.DeleteFunc(s.hists, Measure.inEveryClass)
 	var names []string
 	for _, g := range o.GroupBy {
 		names = append(names, g.String())

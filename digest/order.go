@@ -12,6 +12,7 @@ type Order struct {
 	name    string
 	value   func(c *Class) float64
 	atLeast uint64
+	hist    Measure // of which value asks the histogram, QueryTime if it asks none
 }
 
 // Orders by what needs no argument.
@@ -26,7 +27,7 @@ var (
 // ByQuantile ranks by a quantile of the query time. Consider AtLeast: a class of
 // one slow statement has slow quantiles.
 func ByQuantile(q float64) Order {
-	return Order{quantileName(q), func(c *Class) float64 { return float64(c.QueryTime.h.Quantile(q)) }, 0}
+	return Order{quantileName(q), func(c *Class) float64 { return float64(c.QueryTime.h.Quantile(q)) }, 0, QueryTime}
 }
 
 func quantileName(q float64) string { return "p" + strconv.FormatFloat(q*100, 'g', 10, 64) }
@@ -56,19 +57,23 @@ func ByStat(m Measure, s Stat) Order {
 		default:
 			return sum.Sum()
 		}
-	}, 0}
+	}, 0, QueryTime}
 }
 
 // ByMeasureQuantile ranks by a quantile of a measure that has a histogram.
-// Classes without one come last.
+// Classes without one come last; see Order.Histogram.
 func ByMeasureQuantile(m Measure, q float64) Order {
 	return Order{strings.ToLower(m.String()) + ":" + quantileName(q), func(c *Class) float64 {
 		if h := c.Histogram(m); h != nil {
 			return float64(h.Quantile(q))
 		}
 		return 0
-	}, 0}
+	}, 0, m}
 }
+
+// Histogram returns the measure whose histogram the order asks and that classes
+// have only on request, by Options.Histograms. It is not ok if there is none.
+func (o Order) Histogram() (m Measure, ok bool) { return o.hist, !o.hist.inEveryClass() }
 
 // AtLeast returns the order in which the classes of fewer than n events come
 // behind all others.

@@ -93,6 +93,22 @@ func TestParseOrder(t *testing.T) {
 	}
 }
 
+func TestOrderTellsWhichHistogramItAsks(t *testing.T) {
+	for name, want := range map[string]Measure{"rows_sent:p95": RowsSent, "rows_examined:p95": 0, "p99": 0, "rows_sent:avg": 0, "total": 0} {
+		by, err := ParseOrder(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := by.Histogram(); ok != (want != 0) || ok && m != want {
+			t.Errorf("%s: got %v, %v, want %v", name, m, ok, want)
+		}
+	}
+	// One that every class has makes no other profile.
+	if _, err := Merge(profileOf(t, Options{}, nil), profileOf(t, Options{Histograms: []Measure{LockTime, QueryTime}}, nil)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTimelineCoarsens(t *testing.T) {
 	var evs []*slowlog.Event
 	for i := range 10_000 {

@@ -26,7 +26,6 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quern-dev/quern/digest"
@@ -169,8 +168,7 @@ func (c *config) setOrder(name string) (err error) {
 		return err
 	}
 	c.by = report.WithMinCount(c.by)
-	if measure, _, ok := strings.Cut(c.by.String(), ":p"); ok {
-		m, _ := digest.ParseMeasure(measure)
+	if m, ok := c.by.Histogram(); ok {
 		c.digest.Histograms = append(c.digest.Histograms, m)
 	}
 	return nil
