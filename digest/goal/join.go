@@ -115,7 +115,7 @@ type classUse struct {
 
 type query struct {
 	id     digest.ID
-	start  time.Time
+	end    time.Time // whole seconds if the log has no finer times
 	took   time.Duration
 	weight uint64
 }
@@ -285,8 +285,19 @@ func addCounts(counts *map[int]*count, goals []int, w uint64) {
 	}
 }
 
+// within says whether the query can have run in that span of time.
 func within(q query, from, to time.Time) bool {
-	return !q.start.Before(from) && !q.start.Add(q.took).After(to)
+	first, last := q.end, q.end
+	if q.end.Nanosecond() == 0 {
+		last = last.Add(time.Second)
+	}
+	if start := from.Add(q.took); first.Before(start) {
+		first = start
+	}
+	if last.After(to) {
+		last = to
+	}
+	return !first.After(last)
 }
 
 // put files a missed request under a key, the best that it has or a spare one, and
@@ -361,7 +372,7 @@ func (a *Analysis) AddQuery(ev *slowlog.Event) {
 
 func (j *join) query(ev *slowlog.Event, o *JoinOptions) {
 	j.total++
-	q := query{start: ev.Start(), took: max(0, ev.QueryTime), weight: fixedWeight(ev.Weight)}
+	q := query{end: ev.Time, took: max(0, ev.QueryTime), weight: fixedWeight(ev.Weight)}
 	if q.weight == 0 {
 		q.weight = weightOne
 	}
@@ -382,7 +393,7 @@ func (j *join) query(ev *slowlog.Event, o *JoinOptions) {
 			q.id = j.class(ev.Query)
 			j.keepLong(q)
 		}
-		j.connKeys(ev.ThreadID, q.start, q.start, func(key []byte) { j.file(key, q, ev.Query) })
+		j.connKeys(ev.ThreadID, q.end, q.end, func(key []byte) { j.file(key, q, ev.Query) })
 	}
 	j.evict(o)
 }
@@ -395,7 +406,7 @@ const (
 
 // compareLong orders statements by their length, and those of one length in one way.
 func compareLong(a, b query) int {
-	return cmp.Or(cmp.Compare(b.took, a.took), a.start.Compare(b.start), bytes.Compare(a.id[:], b.id[:]))
+	return cmp.Or(cmp.Compare(b.took, a.took), a.end.Compare(b.end), bytes.Compare(a.id[:], b.id[:]))
 }
 
 func (j *join) keepLong(q query) {
@@ -411,7 +422,7 @@ func (j *join) keepLong(q query) {
 func (j *join) running(h *Hiccup) {
 	most := h.To.Sub(h.From) / 5
 	for _, q := range j.long {
-		from, to := q.start, q.start.Add(q.took)
+		from, to := q.end.Add(-q.took), q.end
 		if from.Before(h.From) {
 			from = h.From
 		}

@@ -12,7 +12,8 @@ import (
 // log of the same time. All numbers of requests and times are weighted.
 type Queries struct {
 	// Requests is the number of missing requests; Joined of them found queries in
-	// the slow log, Weak of those by connection and time alone. NoKey had neither
+	// the slow log, Weak of those by connection and time alone, which may mistake
+	// one request for another where the log has whole seconds. NoKey had neither
 	// an id nor a connection to be found by. NotFollowed were left out to bound
 	// the memory: the figures below are of a fair sample then.
 	Requests, Joined, Weak, NoKey, NotFollowed float64
