@@ -26,30 +26,40 @@ var builtins = []struct {
 		crc32 curdate current_date current_time current_timestamp current_user curtime database date
 		date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear default degrees
 		elt exp export_set extract extractvalue field find_in_set floor format found_rows from_base64
-		from_days from_unixtime geometrycollection get_format greatest group_concat hex hour if ifnull
-		inet6_aton inet6_ntoa inet_aton inet_ntoa insert instr interval is_free_lock is_ipv4 is_ipv4_compat
-		is_ipv4_mapped is_ipv6 is_used_lock isnull last_day last_insert_id lcase least left length
-		linestring ln localtime localtimestamp locate log log10 log2 lower lpad ltrim make_set makedate
-		maketime match max mbrcontains mbrdisjoint mbrequals mbrintersects mbroverlaps mbrtouches mbrwithin
-		microsecond mid min minute mod month monthname multilinestring multipoint multipolygon name_const
-		now nullif oct octet_length ord period_add period_diff pi point polygon position pow power quarter
-		quote radians rand repeat replace reverse right round row row_count rpad rtrim schema sec_to_time
-		second session_user sha2 sign sin soundex space sqrt st_area st_asbinary st_astext st_aswkb st_aswkt
-		st_buffer st_centroid st_contains st_convexhull st_crosses st_difference st_dimension st_disjoint
-		st_distance st_endpoint st_envelope st_equals st_exteriorring st_geomcollfromtext st_geomcollfromwkb
-		st_geometrycollectionfromtext st_geometrycollectionfromwkb st_geometryfromtext st_geometryfromwkb
-		st_geometryn st_geometrytype st_geomfromtext st_geomfromwkb st_interiorringn st_intersection
-		st_intersects st_isclosed st_isempty st_issimple st_length st_linefromtext st_linefromwkb
-		st_linestringfromtext st_linestringfromwkb st_mlinefromtext st_mlinefromwkb st_mpointfromtext
-		st_mpointfromwkb st_mpolyfromtext st_mpolyfromwkb st_multilinestringfromtext st_multipointfromtext
-		st_multipolygonfromtext st_numgeometries st_numinteriorrings st_numpoints st_overlaps
-		st_pointfromtext st_pointfromwkb st_pointn st_polyfromtext st_polyfromwkb st_polygonfromtext
-		st_polygonfromwkb st_srid st_startpoint st_symdifference st_touches st_union st_within st_x st_y std
-		stddev stddev_pop stddev_samp str_to_date strcmp subdate substr substring substring_index subtime
-		sum sysdate system_user tan time time_format time_to_sec timediff timestamp timestampadd
-		timestampdiff to_base64 to_days to_seconds trim truncate ucase uncompress uncompressed_length unhex
-		unix_timestamp updatexml upper user utc_date utc_time utc_timestamp uuid uuid_short values var_pop
-		var_samp variance version week weekday weekofyear weight_string year yearweek`},
+		from_days from_unixtime get_format greatest group_concat hex hour if ifnull inet6_aton inet6_ntoa
+		inet_aton inet_ntoa insert instr interval is_free_lock is_ipv4 is_ipv4_compat is_ipv4_mapped is_ipv6
+		is_used_lock isnull last_day last_insert_id lcase least left length ln localtime localtimestamp
+		locate log log10 log2 lower lpad ltrim make_set makedate maketime match max mbrcontains mbrdisjoint
+		mbrequals mbrintersects mbroverlaps mbrtouches mbrwithin microsecond mid min minute mod month
+		monthname name_const now nullif oct octet_length ord period_add period_diff pi position pow power
+		quarter quote radians rand repeat replace reverse right round row row_count rpad rtrim schema
+		sec_to_time second session_user sha2 sign sin soundex space sqrt st_area st_asbinary st_astext
+		st_aswkb st_aswkt st_buffer st_centroid st_contains st_convexhull st_crosses st_difference
+		st_dimension st_disjoint st_distance st_endpoint st_envelope st_equals st_exteriorring
+		st_geomcollfromtext st_geomcollfromwkb st_geometrycollectionfromtext st_geometrycollectionfromwkb
+		st_geometryfromtext st_geometryfromwkb st_geometryn st_geometrytype st_geomfromtext st_geomfromwkb
+		st_interiorringn st_intersection st_intersects st_isclosed st_isempty st_issimple st_length
+		st_linefromtext st_linefromwkb st_linestringfromtext st_linestringfromwkb st_mlinefromtext
+		st_mlinefromwkb st_mpointfromtext st_mpointfromwkb st_mpolyfromtext st_mpolyfromwkb
+		st_multilinestringfromtext st_multipointfromtext st_multipolygonfromtext st_numgeometries
+		st_numinteriorrings st_numpoints st_overlaps st_pointfromtext st_pointfromwkb st_pointn
+		st_polyfromtext st_polyfromwkb st_polygonfromtext st_polygonfromwkb st_srid st_startpoint
+		st_symdifference st_touches st_union st_within st_x st_y std stddev stddev_pop stddev_samp
+		str_to_date strcmp subdate substr substring substring_index subtime sum sysdate system_user tan time
+		time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_days to_seconds
+		trim truncate ucase uncompress uncompressed_length unhex unix_timestamp updatexml upper user
+		utc_date utc_time utc_timestamp uuid uuid_short values var_pop var_samp variance version week
+		weekday weekofyear weight_string year yearweek`},
+	{80001, 0, never, `
+		of`},
+	{80002, 0, 100200, `
+		over`},
+	{80003, 0, 100300, `
+		except`},
+	{80014, 0, never, `
+		lateral`},
+	{80031, 0, 100300, `
+		intersect`},
 	{always, 80000, always, `
 		area asbinary astext aswkb aswkt centroid contains crosses decode des_decrypt des_encrypt dimension
 		disjoint encode encrypt endpoint envelope equals exteriorring geomcollfromtext geometryn
@@ -59,7 +69,8 @@ var builtins = []struct {
 	{always, 90600, always, `
 		md5 sha sha1`},
 	{always, 0, never, `
-		mbrcoveredby mbrcovers validate_password_strength`},
+		geometrycollection linestring mbrcoveredby mbrcovers multilinestring multipoint multipolygon point
+		polygon validate_password_strength`},
 	{50605, 0, never, `
 		gtid_subset gtid_subtract`},
 	{50706, 0, 100204, `
@@ -92,8 +103,6 @@ var builtins = []struct {
 		cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number`},
 	{80004, 0, 100005, `
 		regexp_instr regexp_replace regexp_substr`},
-	{80004, 0, 100600, `
-		json_table`},
 	{80004, 0, never, `
 		regexp_like`},
 	{80011, 0, never, `
@@ -176,10 +185,11 @@ var spaced = wordSet(`adddate bit_and bit_or bit_xor cast count curdate curtime 
 	subdate substr substring sum sysdate system_user trim var_pop var_samp variance`)
 
 // grammar are the words that can stand before a parenthesis without calling
-// anything, because the grammar reserves them.
-var grammar = wordSet(`all and as between binary by case cross distinct distinctrow div else except exists force from
-	group having ignore in index inner intersect is join key lateral left like limit natural not of on or order
-	over partition regexp return right rlike select separator set straight_join then union use using values when
+// anything, because every server's grammar reserves them. Those that newer
+// servers alone reserve stand among the builtins.
+var grammar = wordSet(`all and as between binary by case cross distinct distinctrow div else exists force from
+	group having ignore in index inner is join key left like limit natural not on or order
+	partition regexp return right rlike select separator set straight_join then union use using values when
 	where with xor`)
 
 // typeNames are types that take a length in CAST, CONVERT and JSON_TABLE.

@@ -141,6 +141,7 @@ func (h *hazardFinder) call(i int) {
 		}
 	case name == "against" && h.op(i-1, ")"):
 	case name == "columns" && h.inside(i, "JSON_TABLE"):
+	case name == "json_table" && (h.op(i-1, ",") || h.is(i-1, "FROM", "JOIN", "STRAIGHT_JOIN")) && h.clause(i) == "FROM" && !h.inside(i, "EXTRACT") && !h.inside(i, "TRIM"):
 	case name == "last_insert_id" && closed == i+2:
 	case effects[name] != "":
 		code := SideEffect
