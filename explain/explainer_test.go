@@ -375,12 +375,16 @@ func TestTheRateIsBounded(t *testing.T) {
 		_, err := c.do("", "SELECT 1", Mode{}, func() (*Plan, error) { return &Plan{}, nil })
 		return err
 	}
-	if ask() != nil || ask() != nil || !errors.Is(ask(), ErrRate) {
-		t.Error("two in a second, not three")
+	for i, want := range []error{nil, nil, ErrRate} {
+		if err := ask(); !errors.Is(err, want) {
+			t.Errorf("number %d in the first second: %v, want %v", i+1, err, want)
+		}
 	}
 	now = now.Add(500 * time.Millisecond)
-	if ask() != nil || !errors.Is(ask(), ErrRate) {
-		t.Error("one more after half a second")
+	for i, want := range []error{nil, ErrRate} {
+		if err := ask(); !errors.Is(err, want) {
+			t.Errorf("number %d half a second later: %v, want %v", i+1, err, want)
+		}
 	}
 }
 

@@ -41,7 +41,10 @@ const (
 	UnreadableView HazardCode = "unreadable-view"
 	// RemoteTable is a table whose engine may ask another server.
 	RemoteTable HazardCode = "remote-table"
-	// TemporaryTable is a table that only the statement's own session has.
+	// TemporaryTable is a table that only the statement's own session has. That
+	// which the statement makes is taken away; statements that read it can be
+	// explained in its session alone: elsewhere the server says error 1146, or
+	// explains another table of that name.
 	TemporaryTable HazardCode = "temporary-table"
 )
 
@@ -296,6 +299,8 @@ func removedHazards(removed []string) []Hazard {
 		switch {
 		case what == "INTO":
 			h.Code, h.Text = WritesResult, "INTO was taken away"
+		case what == "TEMPORARY TABLE":
+			h.Code, h.Text = TemporaryTable, "CREATE TEMPORARY TABLE was taken away; statements that read the table can be explained in its own session alone"
 		case strings.HasPrefix(what, "FOR "), strings.HasPrefix(what, "LOCK "):
 			h.Code, h.Text = LockingRead, what+" was taken away: EXPLAIN can wait for row locks"
 		case strings.HasPrefix(what, "hint "):

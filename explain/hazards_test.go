@@ -68,6 +68,7 @@ var hazardous = []struct {
 	{"nor one that depends on the outer row", "SELECT a FROM t WHERE id = (SELECT MAX(id) FROM shop.u WHERE u.a = t.a)", nil, nil},
 	{"a lock is taken away", "SELECT a FROM t FOR UPDATE", codes(LockingRead), codes(LockingRead)},
 	{"and INTO", "SELECT a INTO @x FROM t", codes(WritesResult), codes(WritesResult)},
+	{"and a temporary table", "CREATE TEMPORARY TABLE x AS SELECT a FROM t", codes(TemporaryTable), codes(TemporaryTable)},
 	{"and a lifted limit", "SELECT /*+ MAX_EXECUTION_TIME(0) */ a FROM t", codes(LiftedLimit), codes(LiftedLimit)},
 	{"a DML statement is judged by its SELECT", "UPDATE t SET a = cleanup(b) WHERE c = 1", nil, nil},
 	{"with its WHERE", "DELETE FROM t WHERE a = cleanup(b)", codes(StoredFunction), codes(StoredFunction)},
@@ -89,7 +90,7 @@ func TestHazards(t *testing.T) {
 				var got []HazardCode
 				for _, h := range r.Hazards {
 					got = append(got, h.Code)
-					removed := h.Code == LockingRead || h.Code == WritesResult || h.Code == LiftedLimit
+					removed := h.Code == LockingRead || h.Code == WritesResult || h.Code == LiftedLimit || h.Code == TemporaryTable
 					if h.Removed != removed || h.Text == "" {
 						t.Errorf("%+v", h)
 					}

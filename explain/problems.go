@@ -123,7 +123,6 @@ type examiner struct {
 	stmt   ast.StmtNode    // of Select; nil if the parser cannot read it
 	sel    *ast.SelectStmt // stmt, where it is one SELECT
 	tables []*place
-	places map[*Node]*place
 	code   ProblemCode
 	found  []Problem
 }

@@ -87,9 +87,9 @@ type RewriteError struct {
 
 func (e *RewriteError) Error() string {
 	if e.Verb == "" {
-		return "explain: no SELECT for this text: " + e.Reason
+		return "explain: this text cannot be explained: " + e.Reason
 	}
-	return fmt.Sprintf("explain: no SELECT for this %s: %s", e.Verb, e.Reason)
+	return fmt.Sprintf("explain: this %s cannot be explained: %s", e.Verb, e.Reason)
 }
 
 // Rewrite gives the SELECT that reads the same rows as the statement by the same

@@ -336,6 +336,9 @@ func (r *rewriter) create(verb int) error {
 			for ; i < len(r.toks); i++ {
 				if r.toks[i].depth == 0 && (r.is(i, "SELECT", "WITH") && !r.is(i-1, "START") || r.opensQuery(i)) {
 					r.out.Select = r.text(i, len(r.toks))
+					if r.find(verb, i, 0, "TEMPORARY") < i {
+						r.removed("TEMPORARY TABLE")
+					}
 					return nil
 				}
 			}
