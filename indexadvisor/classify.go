@@ -585,7 +585,7 @@ func (c *classifier) expression(p *Predicate, op opcode.Op, left, right ast.Expr
 	// A generated column with this expression has the order that is wanted.
 	for i := range c.table.Columns {
 		col := &c.table.Columns[i]
-		if col.Generated == "" || sameExpression(col.Generated, text) == false || c.server.MariaDB {
+		if col.Generated == "" || !sameExpression(col.Generated, text) || c.server.MariaDB {
 			continue
 		}
 		p.Why, p.Try = "", ""

@@ -271,13 +271,4 @@ func rounds(c *Counts, preds []*Predicate, candidates []int, better func(i, j in
 	return rs, order
 }
 
-// maskOf sets the bits of a list.
-func maskOf(list []int) uint64 {
-	m := uint64(0)
-	for _, i := range list {
-		m |= 1 << i
-	}
-	return m
-}
-
 func bitCount(m uint64) int { return bits.OnesCount64(m) }

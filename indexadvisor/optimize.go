@@ -23,7 +23,6 @@ type workload struct {
 	server  Server
 	options Options
 	items   []*item
-	added   []candidate
 }
 
 // indexSet returns the usable indexes of a table: its own and the added ones.
