@@ -254,7 +254,7 @@ func rounds(c *Counts, preds []*Predicate, candidates []int, better func(i, j in
 			r.Counts[chosen].Chosen = true
 			r.Why = fmt.Sprintf("%s matches the fewest rows and is next.", preds[best].Text)
 			if n == 1 {
-				r.Why = fmt.Sprintf("%s still filters and is next.", preds[best].Text)
+				r.Why = fmt.Sprintf("%s is the only one left, and filters.", preds[best].Text)
 			} else if tie {
 				r.Why = fmt.Sprintf("%s is next; the sample does not tell it apart from others with certainty.", preds[best].Text)
 			}

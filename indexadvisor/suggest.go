@@ -193,10 +193,10 @@ func (r *run) reason(x *access, b *block, c candidate, replaced []*Index) string
 	if len(left) > 0 {
 		say("Left out, as what they filter is not worth a column: %s.", strings.Join(left, "; "))
 	}
-	if len(b.order) > 0 && !order && b.order[0].access == x {
+	if len(b.order) > 0 && !order && len(b.accesses) == 1 {
 		say("%s", x.orderRejected(r.server, b, c))
 	}
-	if rows := round(x.match(uint64(1)<<len(x.preds) - 1)); rows == 0 && n > 0 && !x.counts.Sampled {
+	if rows := round(x.match(uint64(1)<<len(x.preds) - 1)); rows == 0 && n > 0 && b.limit > 0 && len(b.accesses) == 1 && !x.counts.Sampled {
 		say("No row meets all conditions today, so that a LIMIT cannot end the reading early.")
 	}
 	for _, ix := range replaced {
@@ -355,7 +355,7 @@ func (r *run) explain(w *workload, chosen []candidate) {
 					}
 					for _, q := range x.preds {
 						if q.Try != "" {
-							r.note("%s%s cannot use an index on the column: %s; write: %s", who, q.Text, q.Why, q.Try)
+							r.note("%s%s cannot use an index on the column: %s. Instead: %s", who, q.Text, q.Why, q.Try)
 						} else if q.Class == Filter && len(q.columns) > 0 && q.Why != "" && q.Why != "an equality fixes the column already" {
 							r.note("%s%s is checked row by row: %s", who, q.Text, q.Why)
 						}
