@@ -47,6 +47,9 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 			}
 		}
 		follows, more := followed(s, after, true, final)
+		if follows && !more {
+			follows, more = noBanner(s, after, final)
+		}
 		if more {
 			return 0, true
 		}
@@ -59,6 +62,9 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		return 0, true
 	} else if set, stamped, ok := setValues(s[i:end]); ok && (stamped || !d.state.stamps) {
 		follows, more := followed(s, after, false, final)
+		if follows && !more && !stamped {
+			follows, more = noBanner(s, after, final)
+		}
 		if more {
 			return 0, true
 		}
@@ -98,6 +104,15 @@ func followed(s string, i int, closed, final bool) (yes, more bool) {
 		return true, false
 	}
 	is, more := headerAt(s, i, closed, final)
+	return !is, more
+}
+
+// noBanner reports whether no server's banner stands at s[i:].
+func noBanner(s string, i int, final bool) (yes, more bool) {
+	if !mayBeBanner(s[i], true) {
+		return true, false
+	}
+	_, is, more := bannerAt(s, i, final)
 	return !is, more
 }
 

@@ -97,8 +97,11 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 		return d.skipRest(s, final)
 	}
 	i := 0
-	for i < len(s) && (s[i] == '\n' || s[i] == '\r' || s[i] == ' ' || s[i] == '\t') {
+	for i < len(s) && isBlank(s[i]) {
 		i++
+	}
+	if d.base == d.damageEnd {
+		d.damageEnd += int64(i) // blanks do not part damage
 	}
 	if i == len(s) {
 		return i, skipped
@@ -199,6 +202,8 @@ func (d *decoder) rest(text string) {
 	d.state.closed = strings.HasSuffix(text, ";")
 }
 
+func isBlank(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' }
+
 // garbage skips bytes that belong to no record, up to where one may begin.
 func (d *decoder) garbage(s string, i int, final bool) (int, verdict) {
 	for p := i; ; {
@@ -213,7 +218,7 @@ func (d *decoder) garbage(s string, i int, final bool) (int, verdict) {
 			next = len(s) - 1
 		}
 		p = next
-		if p < len(s) {
+		if p < len(s) && !isBlank(s[p]) {
 			if s[p] != '#' {
 				if _, ok, _ := bannerAt(s, p, true); !ok && !isGluedHeader(s, p) {
 					continue

@@ -528,3 +528,14 @@ func TestEventClone(t *testing.T) {
 		t.Errorf("clone (-want +got):\n%s", diff)
 	}
 }
+
+func TestReaderTellsAStatementFromTheServersWordsAtARestart(t *testing.T) {
+	const head = "# User@Host: a[a] @ h []\n# Query_time: 1.0  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 0\n"
+	const banner = "/usr/sbin/mysqld, Version: 8.0 (x). started with:\nTcp port: 1  Unix socket: x\nTime                 Id Command    Argument\n"
+	for _, q := range []string{"use db", "SET insert_id=7"} {
+		events, damage, stats := readAll(t, []byte(head+q+";\n"+banner+head+"SELECT 2;\n"))
+		if len(events) != 2 || events[0].Query != q || len(damage) > 0 || stats.Banners != 1 {
+			t.Errorf("%s: %d events, first %q, damage %v, %d banners", q, len(events), events[0].Query, damage, stats.Banners)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,9 @@ import (
 // their Offset and Line, and these:
 //
 //   - an event without a QueryTime has one, of 0: a record of a slow log must
-//     have one;
+//     have one; a suspect one is the first of the metrics;
+//   - metrics with the name of another header line, as torn lines give them, are
+//     left out;
 //   - a Weight that no metric of the event explains becomes a rate limit, and
 //     a weight with a fraction a whole one;
 //   - a Time that was carried from a record that was not written is the event's
@@ -30,10 +33,11 @@ type Writer struct {
 	// metrics that this package does not know.
 	Redact func(query string) string
 
-	w      *bufio.Writer
-	buf    []byte
-	time   time.Time // of the last "# Time" line
-	schema string    // of the last "use" line
+	w       *bufio.Writer
+	buf     []byte
+	time    time.Time // of the last "# Time" line
+	schema  string    // of the last "use" line
+	stamped bool      // there has been a SET line
 }
 
 // NewWriter returns a Writer to w. It buffers; call Flush in the end.
@@ -46,12 +50,21 @@ func (w *Writer) Flush() error { return w.w.Flush() }
 // stays.
 func (w *Writer) Write(ev *Event) error {
 	b := w.buf[:0]
-	if ev.Schema == "" && !ev.Has(FieldSchema) && w.schema != "" {
-		// Servers write no line for no schema, but a banner ends the last one's force.
+	timed, stamped := w.tells(ev)
+	shielded := !stamped && looksLikeLog(ev)
+	if ev.Schema == "" && !ev.Has(FieldSchema) && w.schema != "" || shielded && w.stamped {
+		// A banner ends the force of the last schema, for which servers have no other
+		// line, and lets a SET without a timestamp be the server's.
 		b = append(b, "/usr/sbin/mysqld, Version: as before. started with:\nTcp port: 0  Unix socket: \nTime                 Id Command    Argument\n"...)
-		w.schema = ""
+		w.schema, w.stamped = "", false
 	}
-	stamped := w.appendTime(&b, ev)
+	if timed {
+		b = append(b, timePrefix...)
+		b = ev.Time.UTC().AppendFormat(b, "2006-01-02T15:04:05")
+		b = appendFraction(b, ev.Time.Nanosecond())
+		b = append(b, "Z\n"...)
+		w.time = ev.Time
+	}
 	b = appendUser(b, ev)
 	b = w.appendValues(b, ev)
 	b = w.appendTexts(b, ev)
@@ -60,6 +73,10 @@ func (w *Writer) Write(ev *Event) error {
 		b = append(b, "SET timestamp="...)
 		b = appendStamp(b, ev)
 		b = append(b, ";\n"...)
+		w.stamped = true
+	} else if shielded {
+		b = append(b, "SET insert_id=0;\n"...)
+		w.stamped = true
 	}
 	b = w.appendStatement(b, ev)
 	w.buf = b
@@ -67,23 +84,30 @@ func (w *Writer) Write(ev *Event) error {
 	return err
 }
 
-// appendTime writes the "# Time" line, and reports whether a SET line is to give
-// the time.
-func (w *Writer) appendTime(b *[]byte, ev *Event) (stamped bool) {
+// tells reports whether the event's time is told by a "# Time" line and by a SET
+// line.
+func (w *Writer) tells(ev *Event) (timed, stamped bool) {
 	switch {
 	case ev.Time.IsZero():
-		return false
+		return false, false
 	case ev.TimeSource == TimeTimestamp:
-		return true
+		return false, true
 	case ev.TimeSource == TimeCarried && ev.Time.Equal(w.time):
-		return false
+		return false, false
 	}
-	*b = append(*b, timePrefix...)
-	*b = ev.Time.UTC().AppendFormat(*b, "2006-01-02T15:04:05")
-	*b = appendFraction(*b, ev.Time.Nanosecond())
-	*b = append(*b, "Z\n"...)
-	w.time = ev.Time
-	return true
+	return true, true
+}
+
+// looksLikeLog reports whether the statement begins as a line of the server's own
+// does, which only a SET line before it tells apart.
+func looksLikeLog(ev *Event) bool {
+	q := ev.Query
+	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "use ") {
+		return true
+	}
+	line, _, _ := strings.Cut(q+";", "\n")
+	_, _, ok := setValues(strings.TrimSuffix(line, "\r"))
+	return ok
 }
 
 // appendStamp writes the time as seconds since 1970, with a fraction where it
@@ -150,15 +174,12 @@ func (w *Writer) appendValues(b []byte, ev *Event) []byte {
 	if ev.Has(FieldSchema) && ev.Schema == "" {
 		b = append(b, "# Schema: \n"...)
 	}
-	suspect := false // the time is among the metrics
-	for _, m := range ev.Metrics {
-		suspect = suspect || m.Suspect && lookupKey(m.Name) == keyFieldQueryTime
-	}
-	if !suspect {
-		b = append(b, queryPrefix...)
-		b = appendSeconds(b, ev.QueryTime)
+	b = append(b, queryPrefix...)
+	suspect := slices.IndexFunc(ev.Metrics, func(m Metric) bool { return m.Suspect && lookupKey(m.Name) == keyFieldQueryTime })
+	if suspect >= 0 && !ev.Has(FieldQueryTime) && w.Redact == nil {
+		b = append(b, oneLine.Replace(ev.Metrics[suspect].Text)...)
 	} else {
-		b = append(b, '#')
+		b = appendSeconds(b, ev.QueryTime)
 	}
 	for _, v := range []struct {
 		field Field
@@ -190,6 +211,9 @@ func (w *Writer) appendValues(b []byte, ev *Event) []byte {
 	n := 0
 	for i := range ev.Metrics {
 		m := &ev.Metrics[i]
+		if i == suspect || isSpecial("# "+m.Name+": ") {
+			continue // it would be another line of the header, or of the next record's
+		}
 		if w.Redact != nil && m.Kind() == KindText && m.Key != KeyLogSlowRateType {
 			continue
 		}
