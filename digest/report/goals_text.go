@@ -127,20 +127,11 @@ func (t *goalsText) overview(verdicts []goal.Verdict) {
 
 func (t *goalsText) verdict(v *goal.Verdict, brief bool, first goal.Goal) {
 	t.heading(v.Goal.String() + ": " + v.State.String())
-	percentile := fmt.Sprintf("p%g", v.Goal.Percentile)
-	switch {
-	case v.Observed == 0:
-		t.line("No request of this kind was logged.")
+	if v.Observed == 0 {
+		t.line(verdictText(v))
 		return
-	case v.Attained.Low == v.Attained.High:
-		t.paragraph(fmt.Sprintf("%s is %s. Of %s requests %s miss, %s of them; %s may.", percentile, duration(float64(v.Attained.Value)),
-			whole(v.Requests), whole(v.Missing.Requests), percent(v.Missing.Share), percent(1-v.Goal.Percentile/100)))
-	default:
-		t.paragraph(fmt.Sprintf("%s is %s (%s to %s). Of %s requests, estimated from %s logged, %s miss: %s of them (%s to %s); %s may.",
-			percentile, duration(float64(v.Attained.Value)), duration(float64(v.Attained.Low)), duration(float64(v.Attained.High)),
-			whole(v.Requests), whole(float64(v.Observed)), whole(v.Missing.Requests), percent(v.Missing.Share),
-			percent(v.Missing.Low), percent(v.Missing.High), percent(1-v.Goal.Percentile/100)))
 	}
+	t.paragraph(verdictText(v))
 	if v.Missing.Observed == 0 {
 		if brief {
 			t.line("All requests: see " + printable(first.String()) + ".")
@@ -157,6 +148,22 @@ func (t *goalsText) verdict(v *goal.Verdict, brief bool, first goal.Goal) {
 	t.samples(v)
 	t.series(v)
 	t.queries(v)
+}
+
+// verdictText says in a sentence how the requests stand to the goal.
+func verdictText(v *goal.Verdict) string {
+	percentile := fmt.Sprintf("p%g", v.Goal.Percentile)
+	switch {
+	case v.Observed == 0:
+		return "No request of this kind was logged."
+	case v.Attained.Low == v.Attained.High:
+		return fmt.Sprintf("%s is %s. Of %s requests %s miss, %s of them; %s may.", percentile, duration(float64(v.Attained.Value)),
+			whole(v.Requests), whole(v.Missing.Requests), percent(v.Missing.Share), percent(1-v.Goal.Percentile/100))
+	}
+	return fmt.Sprintf("%s is %s (%s to %s). Of %s requests, estimated from %s logged, %s miss: %s of them (%s to %s); %s may.",
+		percentile, duration(float64(v.Attained.Value)), duration(float64(v.Attained.Low)), duration(float64(v.Attained.High)),
+		whole(v.Requests), whole(float64(v.Observed)), whole(v.Missing.Requests), percent(v.Missing.Share),
+		percent(v.Missing.Low), percent(v.Missing.High), percent(1-v.Goal.Percentile/100))
 }
 
 // samples shows some missing requests, so that one can be repeated.
@@ -211,18 +218,30 @@ func (t *goalsText) parts(v *goal.Verdict) {
 		t.row(p.Name, partWidths, percent(p.Share), duration(float64(p.PerRequest)), calls, percent(all.Share), duration(float64(all.PerRequest)),
 			mark(v.State, g.Gone), mark(v.State, g.Tenth), mark(v.State, g.Half))
 	}
-	if b := &v.Breakdown; b.Overlap > 0 {
-		t.paragraph(fmt.Sprintf("In %s of these requests waits overlap, by %s of the time: the shares add up to more than the whole.",
-			whole(b.OverlapRequests), percent(float64(b.Overlap)/float64(max(b.Wall, 1)))))
+	if o := overlapText(&v.Breakdown); o != "" {
+		t.paragraph(o)
 	}
+	t.line(potentialText(v))
+}
+
+// overlapText says how far waits overlap, if they do.
+func overlapText(b *goal.Breakdown) string {
+	if b.Overlap <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("In %s of these requests waits overlap, by %s of the time: the shares add up to more than the whole.",
+		whole(b.OverlapRequests), percent(float64(b.Overlap)/float64(max(b.Wall, 1))))
+}
+
+// potentialText says how to read what could be won.
+func potentialText(v *goal.Verdict) string {
 	switch {
 	case v.State == goal.Met:
-		t.line("Would meet: share of the missing requests.")
+		return "Would meet: share of the missing requests."
 	case slices.ContainsFunc(v.Potential, func(p goal.Potential) bool { return p.Gone.Meets || p.Tenth.Meets || p.Half.Meets }):
-		t.line("Would meet: share of the missing requests; * the goal would be met.")
-	default:
-		t.line("Would meet: share of the missing requests. No component alone meets the goal.")
+		return "Would meet: share of the missing requests; * the goal would be met."
 	}
+	return "Would meet: share of the missing requests. No component alone meets the goal."
 }
 
 // mark shows a gain, with a star where it mends a goal that is not met.
@@ -282,25 +301,30 @@ func (t *goalsText) series(v *goal.Verdict) {
 			t.line(fmt.Sprintf("and %s more", whole(float64(len(v.Hiccups)-i))))
 			break
 		}
-		s := fmt.Sprintf("%s to %s: %s of %s requests miss, usually %s", h.From.Format("Jan 2 15:04"), h.To.Format("15:04"),
-			percent(h.Missing.Share), whole(h.Requests), percent(h.Usual))
-		if h.Component != "" {
-			s += fmt.Sprintf("; %s rose by %s a request", h.Component, duration(float64(h.Rise)))
-		}
-		if h.Page != "" {
-			s += ", most on " + h.Page
-		}
-		switch h.Every {
-		case time.Hour:
-			s += "; comes back every hour"
-		case 24 * time.Hour:
-			s += "; comes back every day"
-		}
-		t.paragraph(s)
+		t.paragraph(hiccupText(&h))
 		if h.Fingerprint != "" {
 			t.paragraph(fmt.Sprintf("  meanwhile ran, for %s and for no request: %s", duration(float64(h.StatementTime)), h.Fingerprint))
 		}
 	}
+}
+
+// hiccupText says in a sentence when and where more requests missed the goal.
+func hiccupText(h *goal.Hiccup) string {
+	s := fmt.Sprintf("%s to %s: %s of %s requests miss, usually %s", h.From.Format("Jan 2 15:04"), h.To.Format("15:04"),
+		percent(h.Missing.Share), whole(h.Requests), percent(h.Usual))
+	if h.Component != "" {
+		s += fmt.Sprintf("; %s rose by %s a request", h.Component, duration(float64(h.Rise)))
+	}
+	if h.Page != "" {
+		s += ", most on " + h.Page
+	}
+	switch h.Every {
+	case time.Hour:
+		s += "; comes back every hour"
+	case 24 * time.Hour:
+		s += "; comes back every day"
+	}
+	return s
 }
 
 // resampleShare returns the share of missing requests in n equal parts of the time.
@@ -328,25 +352,12 @@ func (t *goalsText) queries(v *goal.Verdict) {
 		return
 	}
 	t.line("")
-	s := fmt.Sprintf("Queries of the missing requests: %s of %s found theirs in the slow log", whole(q.Joined), whole(q.Requests))
-	if q.Weak > 0 {
-		s += fmt.Sprintf(", %s by connection and time alone", whole(q.Weak))
+	for _, s := range queriesText(q) {
+		t.paragraph(s)
 	}
-	if q.NoKey > 0 {
-		s += fmt.Sprintf("; %s have neither id nor connection", whole(q.NoKey))
-	}
-	if q.NotFollowed > 0 {
-		s += fmt.Sprintf("; %s were not followed, to bound the memory", whole(q.NotFollowed))
-	}
-	t.paragraph(s + ".")
 	if q.Joined == 0 {
 		return
 	}
-	s = fmt.Sprintf("%s queries a request, %s of its time", count(q.PerRequest), percent(float64(q.Time)/float64(max(q.Wall, 1))))
-	if q.Wait > 0 {
-		s += fmt.Sprintf("; of its own database wait %s is in no logged query", percent(float64(q.Unexplained)/float64(q.Wait)))
-	}
-	t.paragraph(s + ".")
 	t.row("Query class", queryWidths, "of wall", "time", "a request", "requests")
 	for i, c := range q.Classes {
 		if i == t.limit {
@@ -365,4 +376,27 @@ func (t *goalsText) queries(v *goal.Verdict) {
 			t.line("  repeated: up to " + count(c.Most) + " times in one request (N+1)")
 		}
 	}
+}
+
+// queriesText says in sentences how far the slow log explains the missing requests.
+func queriesText(q *goal.Queries) []string {
+	s := fmt.Sprintf("Queries of the missing requests: %s of %s found theirs in the slow log", whole(q.Joined), whole(q.Requests))
+	if q.Weak > 0 {
+		s += fmt.Sprintf(", %s by connection and time alone", whole(q.Weak))
+	}
+	if q.NoKey > 0 {
+		s += fmt.Sprintf("; %s have neither id nor connection", whole(q.NoKey))
+	}
+	if q.NotFollowed > 0 {
+		s += fmt.Sprintf("; %s were not followed, to bound the memory", whole(q.NotFollowed))
+	}
+	list := []string{s + "."}
+	if q.Joined == 0 {
+		return list
+	}
+	s = fmt.Sprintf("%s queries a request, %s of its time", count(q.PerRequest), percent(float64(q.Time)/float64(max(q.Wall, 1))))
+	if q.Wait > 0 {
+		s += fmt.Sprintf("; of its own database wait %s is in no logged query", percent(float64(q.Unexplained)/float64(q.Wait)))
+	}
+	return append(list, s+".")
 }
