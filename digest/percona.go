@@ -37,13 +37,15 @@ func (f *Fingerprinter) PerconaID(sql string) string {
 //   - "--" opens a comment only before white space, and a comment may hold
 //     quotes.
 //   - "/**/" is a comment.
+//   - 0xDEAD is one literal, and so is 1E5 with StylePerconaKeepNumbers.
+//     pt-query-digest knows small letters only, and shows the others.
 //   - Comments inside strings are none, nor are quotes inside backticks.
 //   - What looks like the end of a row inside a string does not end the first
 //     row of an INSERT of several rows.
 //
 // All else is as pt-query-digest has it, be it right or not: digits in names
-// (without StylePerconaKeepNumbers), hexadecimal digits in upper case,
-// operators between numbers, mysqldump's statements.
+// (without StylePerconaKeepNumbers), operators before numbers, mysqldump's
+// statements.
 type percona struct {
 	text, next []byte // scratch memory of the steps
 	out        []byte // scratch memory of PerconaID
@@ -63,7 +65,8 @@ func (p *percona) append(dst []byte, sql string, o FingerprintOptions) []byte {
 		return appendLower(dst, head)
 	}
 	var tool bool
-	if p.text, tool = perconaText(p.text[:0], sql, o.mode()&^lexer.ANSIQuotes); tool {
+	keepNumbers := o.Style == StylePerconaKeepNumbers
+	if p.text, tool = perconaText(p.text[:0], sql, o.mode()&^lexer.ANSIQuotes, keepNumbers); tool {
 		return append(dst, "percona-toolkit"...)
 	}
 	s := p.text
@@ -71,7 +74,7 @@ func (p *percona) append(dst []byte, sql string, o FingerprintOptions) []byte {
 		return append(dst, "use ?"...)
 	}
 	s = replaceWords(s, "true", "false")
-	s = replaceNumbers(s, o.Style == StylePerconaKeepNumbers)
+	s = replaceNumbers(s, keepNumbers)
 	s = bytes.TrimLeftFunc(replaceLeftovers(s), isSpaceRune)
 	s = squeeze(bytes.TrimSuffix(s, []byte{'\n'}))
 	s = replaceWords(s, "null")
@@ -102,7 +105,7 @@ func perconaCall(sql string) string {
 // perconaText appends sql to dst without its comments and with ? for its
 // strings. It stops behind the first of several rows. tool reports a comment
 // by which percona-toolkit marks its own statements.
-func perconaText(dst []byte, sql string, mode lexer.Mode) (text []byte, tool bool) {
+func perconaText(dst []byte, sql string, mode lexer.Mode, keepNumbers bool) (text []byte, tool bool) {
 	var (
 		lex  lexer.Lexer
 		rows perconaRows
@@ -136,6 +139,12 @@ func perconaText(dst []byte, sql string, mode lexer.Mode) (text []byte, tool boo
 			if i := strings.IndexAny(s, `'"`); i >= 0 {
 				dst = append(append(dst, s[:i]...), '?')
 				s = ""
+			} else { // a hexadecimal or binary number
+				s = "?"
+			}
+		case lexer.Number:
+			if keepNumbers && strings.Contains(s, "E") {
+				s = "?"
 			}
 		case lexer.QuotedIdent, lexer.Variable:
 			if t.Unterminated() {

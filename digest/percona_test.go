@@ -25,7 +25,7 @@ var perconaFacts = []struct{ name, sql, want string }{
 	{"USE", "use Shop_9", "use ?"},
 	{"comments", "SELECT 1 /* c */ FROM t -- tail", "select ? from t "},
 	{"true and null", "SELECT a FROM t WHERE b IS TRUE AND c = NULL", "select a from t where b is ? and c = ?"},
-	{"numbers", "SELECT -1, +1, 1.5e-3, 0xDEAD, x'41', b'01', .5 FROM t", "select ?, ?, ?, ?dead, ?, ?, ? from t"},
+	{"numbers", "SELECT -1, +1, 1.5e-3, 0xdead, x'41', b'01', .5 FROM t", "select ?, ?, ?, ?, ?, ?, ? from t"},
 	{"operators", "SELECT a-1, a - 1, b+2 FROM t", "select a?, a ? ?, ? from t"},
 	{"digits in names", "SELECT t1.c2 FROM db3.t1 AS t1 WHERE t1.c2=4", "select t? from d?t? as t? where t?=?"},
 	{"digits in quoted names", "SELECT id FROM `order-items-2024` WHERE `col-1`=4", "select id from `order?items?` where `col?`=?"},
@@ -65,6 +65,7 @@ func TestPerconaFingerprintsReadStringsAsTheServerDoes(t *testing.T) {
 		{"comment that does not end", "SELECT a FROM t /* secret", "select a from t "},
 		{"comment in a string", "SELECT a FROM t WHERE u = '/* x' AND v = 'y */'", "select a from t where u = ? and v = ?"},
 		{"quote in a comment", "SELECT a FROM t # it's", "select a from t "},
+		{"hexadecimal number in capital letters", "SELECT 0xDEAD FROM t", "select ? from t"},
 		{"two minus signs", "SELECT a FROM t WHERE id=1--2", "select a from t where id=?"},
 		{"end of a row in a string", "INSERT INTO t VALUES (1,'a),('),(2,'b')", "insert into t values(?+)"},
 	}
@@ -151,6 +152,9 @@ func misread(sql string) string {
 		case t.Kind == lexer.String || t.Kind == lexer.Bits:
 			i := strings.IndexAny(s, `'"`)
 			if i < 0 {
+				if strings.ToLower(s) != s {
+					return "a number has capital letters"
+				}
 				break
 			}
 			inner := s[i+1 : len(s)-1]
@@ -162,6 +166,8 @@ func misread(sql string) string {
 			case strings.Contains(inner, "("):
 				return "a string holds a parenthesis"
 			}
+		case t.Kind == lexer.Number && strings.Contains(s, "E"):
+			return "a number has capital letters"
 		case t.Kind == lexer.QuotedIdent && strings.ContainsAny(s, `'"#`):
 			return "a quoted name holds a quote"
 		case t.Kind == lexer.Comment:

@@ -6,9 +6,10 @@
 // of a statement. It takes any bytes, in time linear in their number, and
 // allocates nothing. Where the servers would refuse the text it goes on.
 //
-// It departs from the servers in three places. "0X41" and "0B01" are literals
+// It departs from the servers in four places. "0X41" and "0B01" are literals
 // as "0x41" and "0b01" are, though the servers read names: a text that leaks is
-// worse than one read too carefully. "/*M!" opens executable code for MySQL
+// worse than one read too carefully. For the same reason "1e" at the end of a
+// text, which may have been cut, is a number. "/*M!" opens executable code for MySQL
 // too. And dollar-quoted text, which MySQL 9 takes as the body of a JavaScript
 // routine, is read as names and operators, as every earlier server does.
 package lexer
@@ -344,7 +345,8 @@ func number(src string, i int) (end int, kind Kind) {
 	return nameEnd(src, j), Ident
 }
 
-// exponent returns the end of the exponent at src[i:], 0 if there is none.
+// exponent returns the end of the exponent at src[i:], which the end of the
+// text may cut, 0 if there is none.
 func exponent(src string, i int) int {
 	if i >= len(src) || src[i]|0x20 != 'e' {
 		return 0
@@ -357,7 +359,7 @@ func exponent(src string, i int) int {
 	for j < len(src) && class[src[j]] == classDigit {
 		j++
 	}
-	if j == i {
+	if j == i && j < len(src) {
 		return 0
 	}
 	return j

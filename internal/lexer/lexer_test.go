@@ -39,8 +39,9 @@ func TestLexerReadsTokensAsTheServersDo(t *testing.T) {
 		mode      Mode
 		want      []string
 	}{
-		{"numbers", "1 1.5 .5 5. 1e5 1E-5 1.e2 1e", 0,
-			[]string{"number 1", "number 1.5", "number .5", "number 5.", "number 1e5", "number 1E-5", "number 1.e2", "ident 1e"}},
+		{"numbers", "1 1.5 .5 5. 1e5 1E-5 1.e2 1e a", 0,
+			[]string{"number 1", "number 1.5", "number .5", "number 5.", "number 1e5", "number 1E-5", "number 1.e2", "ident 1e", "ident a"}},
+		{"cut exponent", "1e", 0, []string{"number 1e"}},
 		{"exponent before letters", "1e5x 0x 0xg 0x1g 0b2 0b1 0x1F", 0,
 			[]string{"number 1e5", "ident x", "ident 0x", "ident 0xg", "ident 0x1g", "ident 0b2", "bits 0b1", "bits 0x1F"}},
 		{"prefixed strings", "N'a' x'41' B'1' nx'1' n 'a'", 0,
