@@ -20,7 +20,21 @@ import (
 // schema in force, where its last record ended. A piece that was cut at a line
 // which proves to be no header, because it stands in a literal, is read again.
 func (r *Reader) Each(n int, fn func(worker int, ev *Event) error) error {
-	return r.each(n, pieceSize, fn)
+	if n > 1 {
+		return r.each(n, pieceSize, fn)
+	}
+	reuse := r.ReuseEvent
+	r.ReuseEvent = true
+	defer func() { r.ReuseEvent = reuse }()
+	for ev, err := range r.All() {
+		if err == nil {
+			err = fn(0, ev)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Reader) each(n, size int, fn func(worker int, ev *Event) error) error {
