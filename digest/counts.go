@@ -49,7 +49,8 @@ func (a *Aggregator) AddCounts(k Counts) {
 	c.seen(unixNano(k.Last), unixNano(k.Last))
 	if c.QueryTime.h = spread(k.Count, uint64(max(k.TotalTime, 0))); k.Times != nil && k.Times.n > 0 {
 		m := k.Times.sums()
-		m.sum = wide{}.plusMul(uint64(max(k.TotalTime, 0)), weightOne)
+		m.sum = u128{}
+		m.sum.addMul(uint64(max(k.TotalTime, 0)), weightOne)
 		c.QueryTime.h = k.Times.clone()
 		c.QueryTime.h.moments = &m
 	}

@@ -15,19 +15,16 @@ func appendWeight(b []byte, w uint64) []byte {
 
 func (r *wireReader) weight() uint64 { return bits.RotateLeft64(r.uint(), weightBits) }
 
-func appendWide(b []byte, w wide) []byte {
-	for _, n := range w {
+func appendWords(b []byte, words ...uint64) []byte {
+	for _, n := range words {
 		b = appendUint(b, n)
 	}
 	return b
 }
 
-func (r *wireReader) wide() (w wide) {
-	for i := range w {
-		w[i] = r.uint()
-	}
-	return w
-}
+func (r *wireReader) u128() u128 { return u128{r.uint(), r.uint()} }
+
+func (r *wireReader) u192() u192 { return u192{r.uint(), r.uint(), r.uint()} }
 
 // How a summary is written.
 const (
@@ -42,7 +39,9 @@ func appendSummary(b []byte, s *Summary) []byte {
 	}
 	m := s.sums()
 	flags := byte(0)
-	if s.weight == s.n*weightOne && m.weights == (wide{}).plusMul(s.weight, weightOne) {
+	var ones u128
+	ones.addMul(s.weight, weightOne)
+	if s.weight == s.n*weightOne && m.weights == ones {
 		// the sum and the sum of squares of n weights are both n only if all are 1
 		flags |= summaryUnweighted
 	}
@@ -57,12 +56,13 @@ func appendSummary(b []byte, s *Summary) []byte {
 	}
 	if flags&summaryMoments != 0 {
 		if flags&summaryUnweighted != 0 {
-			b = appendWide(b, m.sum.shiftRight(weightBits))
-			b = appendWide(b, m.squares.shiftRight(weightBits))
+			sum, squares := m.sum.shiftRight(weightBits), m.squares.shiftRight(weightBits)
+			b = appendWords(b, sum[:]...)
+			b = appendWords(b, squares[:]...)
 		} else {
-			b = appendWide(b, m.sum)
-			b = appendWide(b, m.squares)
-			b = appendWide(b, m.weights)
+			b = appendWords(b, m.sum[:]...)
+			b = appendWords(b, m.squares[:]...)
+			b = appendWords(b, m.weights[:]...)
 		}
 	}
 	return b
@@ -84,10 +84,10 @@ func (r *wireReader) summary() (s Summary) {
 	}
 	switch flags {
 	case summaryMoments | summaryUnweighted:
-		s.moments = &moments{sum: r.wide().shiftLeft(weightBits), squares: r.wide().shiftLeft(weightBits)}
+		s.moments = &moments{sum: r.u128().shiftLeft(weightBits), squares: r.u192().shiftLeft(weightBits)}
 		s.moments.weights.addMul(s.weight, weightOne)
 	case summaryMoments:
-		s.moments = &moments{sum: r.wide(), squares: r.wide(), weights: r.wide()}
+		s.moments = &moments{sum: r.u128(), squares: r.u192(), weights: r.u128()}
 	}
 	if plain := s.n == 1 || flags&summaryUnweighted != 0; s.weight == 0 || s.moments == nil && (s.min != s.max || !plain) {
 		r.fail()
@@ -162,7 +162,7 @@ func appendTimeline(b []byte, t *timeline) []byte {
 		c := &t.cells[i]
 		b = appendWeight(b, c.weight)
 		if c.weight != 0 {
-			b = appendWide(b, c.time)
+			b = appendWords(b, c.time[:]...)
 		}
 	}
 	return b
@@ -182,7 +182,7 @@ func (r *wireReader) timeline(limit int) (t timeline) {
 	t.cells = make([]timeCell, n)
 	for i := range t.cells {
 		if t.cells[i].weight = r.weight(); t.cells[i].weight != 0 {
-			t.cells[i].time = r.wide()
+			t.cells[i].time = r.u128()
 		}
 	}
 	return t
@@ -210,17 +210,4 @@ func (r *wireReader) sample() *Sample {
 	s.RowsSent = r.value()
 	s.RowsExamined = r.value()
 	return s
-}
-
-func (x wide) plusMul(a, b uint64) wide {
-	x.addMul(a, b)
-	return x
-}
-
-func (x wide) shiftRight(n uint) wide {
-	return wide{x[0]>>n | x[1]<<(64-n), x[1]>>n | x[2]<<(64-n), x[2] >> n}
-}
-
-func (x wide) shiftLeft(n uint) wide {
-	return wide{x[0] << n, x[1]<<n | x[0]>>(64-n), x[2]<<n | x[1]>>(64-n)}
 }

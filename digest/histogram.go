@@ -49,9 +49,9 @@ type Summary struct {
 
 // moments are sums over the values v of weight w, the weight in units.
 type moments struct {
-	sum     wide // w v
-	squares wide // w v v
-	weights wide // w w
+	sum     u128 // w v
+	weights u128 // w w
+	squares u192 // w v v
 }
 
 func (s *Summary) add(v int64, w uint64) {
@@ -66,7 +66,7 @@ func (s *Summary) add(v int64, w uint64) {
 	}
 	if m := s.moments; m != nil {
 		m.sum.addMul(uint64(v), w)
-		m.squares.addMul3(uint64(v), uint64(v), w)
+		m.squares.addMul(uint64(v), uint64(v), w)
 		m.weights.addMul(w, w)
 	}
 	s.n++
@@ -82,7 +82,7 @@ func (s *Summary) sums() moments {
 	}
 	var m moments
 	m.sum.addMul(uint64(s.min), s.weight)
-	m.squares.addMul3(uint64(s.min), uint64(s.min), s.weight)
+	m.squares.addMul(uint64(s.min), uint64(s.min), s.weight)
 	if s.n == 1 {
 		m.weights.addMul(s.weight, s.weight)
 	} else {
@@ -103,9 +103,9 @@ func (s *Summary) merge(o *Summary) {
 		s.weight == s.n*weightOne && o.weight == o.n*weightOne
 	if !plain {
 		m, om := s.sums(), o.sums()
-		m.sum.add(&om.sum)
-		m.squares.add(&om.squares)
-		m.weights.add(&om.weights)
+		m.sum.add(om.sum)
+		m.squares.add(om.squares)
+		m.weights.add(om.weights)
 		s.moments = &m
 	}
 	s.n += o.n

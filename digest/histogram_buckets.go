@@ -2,7 +2,6 @@ package digest
 
 import (
 	"math"
-	"math/big"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -212,53 +211,4 @@ func cloneOf[T any](p *T) *T {
 func addSaturated(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	return sum | -carry
-}
-
-// wide is an unsigned integer of 192 bits, the lowest word first. It holds the
-// sum of the squares of more values, at the largest weight, than can be added in
-// a year.
-type wide [3]uint64
-
-func (x *wide) add(y *wide) {
-	var c uint64
-	x[0], c = bits.Add64(x[0], y[0], 0)
-	x[1], c = bits.Add64(x[1], y[1], c)
-	x[2] += y[2] + c
-}
-
-// addMul adds a b.
-func (x *wide) addMul(a, b uint64) {
-	hi, lo := bits.Mul64(a, b)
-	x.add(&wide{lo, hi})
-}
-
-// addMul3 adds a b c, which must stay below 1<<192.
-func (x *wide) addMul3(a, b, c uint64) {
-	hi, lo := bits.Mul64(a, b)
-	hi1, lo1 := bits.Mul64(lo, c)
-	hi2, lo2 := bits.Mul64(hi, c)
-	mid, carry := bits.Add64(hi1, lo2, 0)
-	x.add(&wide{lo1, mid, hi2 + carry})
-}
-
-func (x *wide) float64() float64 {
-	return math.Ldexp(float64(x[2]), 128) + math.Ldexp(float64(x[1]), 64) + float64(x[0])
-}
-
-func (x *wide) big() *big.Int {
-	n := new(big.Int)
-	for i := len(x) - 1; i >= 0; i-- {
-		n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(x[i]))
-	}
-	return n
-}
-
-// roundedInt64 returns the nearest integer to x units, or the largest one.
-func (x *wide) roundedInt64() int64 {
-	r := *x
-	r.add(&wide{weightOne / 2})
-	if r[2] != 0 || r[1]>>(weightBits-1) != 0 {
-		return math.MaxInt64
-	}
-	return int64(r[1]<<(64-weightBits) | r[0]>>weightBits)
 }

@@ -33,12 +33,12 @@ type timeline struct {
 
 type timeCell struct {
 	weight uint64 // in units
-	time   wide   // sum of query time times weight
+	time   u128   // sum of query time times weight
 }
 
 func (c *timeCell) add(o *timeCell) {
 	c.weight = addSaturated(c.weight, o.weight)
-	c.time.add(&o.time)
+	c.time.add(o.time)
 }
 
 func (t *timeline) add(ns, queryTime int64, w uint64, limit int) {
