@@ -120,6 +120,10 @@ func (t *goalsText) overview(verdicts []goal.Verdict) {
 		if v.State == goal.NotEnoughData {
 			state = "unclear"
 		}
+		if v.Observed == 0 {
+			t.row(v.Goal.String(), overviewWidths, state, "", "0", "", "")
+			continue
+		}
 		t.row(v.Goal.String(), overviewWidths, state, duration(float64(v.Attained.Value)), whole(v.Requests),
 			whole(v.Missing.Requests)+" "+right(percent(v.Missing.Share), 6), fmt.Sprintf("%.2f", v.Apdex))
 	}
