@@ -17,6 +17,7 @@ import (
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/report"
+	"github.com/quern-dev/quern/internal/loggen"
 	"github.com/quern-dev/quern/slowlog"
 )
 
@@ -384,21 +385,27 @@ func TestInABrowserThePageFitsAndCanBeRead(t *testing.T) {
 	r := dayAfter(t, release)
 	s := shop(t)
 	r.Findings, r.Sources, r.Interrupted, r.Limit = s.Findings, s.Sources, true, 4
-	url := b.open(page(t, r))
-	for _, width := range []int{320, 390, 768, 1280, 1920} {
-		b.size(width, 900)
-		b.want(`document.documentElement.scrollWidth`, float64(width))
-	}
-	for _, media := range []string{"screen", "print"} {
-		for _, scheme := range []string{"light", "dark"} {
-			b.media(media, scheme)
-			b.want(contrasts, "")
+	for name, html := range map[string]string{
+		"profile": page(t, r),
+		"goals":   goalsPage(t, shopGoals(t, "search:p95<1s,p99<3s; cart:p95<500ms; nowhere:p99<1s", loggen.RequestOptions{Seed: 1})),
+	} {
+		b.t.Logf("the page of a %s", name)
+		url := b.open(html)
+		for _, width := range []int{320, 390, 768, 1280, 1920} {
+			b.size(width, 900)
+			b.want(`document.documentElement.scrollWidth`, float64(width))
 		}
+		for _, media := range []string{"screen", "print"} {
+			for _, scheme := range []string{"light", "dark"} {
+				b.media(media, scheme)
+				b.want(contrasts, "")
+			}
+		}
+		b.media("screen", "light")
+		b.want(`[...document.querySelectorAll('svg[role=img]')].every(s => s.getAttribute('aria-label')) && document.documentElement.lang`, "en")
+		b.want(`[...document.querySelectorAll('a')].every(a => document.querySelector(a.getAttribute('href')))`, true)
+		b.silent(url)
 	}
-	b.media("screen", "light")
-	b.want(`[...document.querySelectorAll('svg[role=img]')].every(s => s.getAttribute('aria-label')) && document.documentElement.lang`, "en")
-	b.want(`[...document.querySelectorAll('a')].every(a => document.querySelector(a.getAttribute('href')))`, true)
-	b.silent(url)
 }
 
 func TestInABrowserThePageNeedsNoScript(t *testing.T) {

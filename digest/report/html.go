@@ -69,12 +69,17 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if len(slowest) > 0 {
 		v.SlowestWarnings = r.rankingWarnings(digest.ByQuantile(slowestQuantile))
 	}
-	return writePage(w, "Query profile", v)
+	return writePage(w, "Query profile", pageViews{Profile: v})
 }
 
-// writePage writes a page around a view, which the template tells by its type's
-// field.
-func writePage(w io.Writer, title string, profile *profileView) error {
+// pageViews is what a page shows: one of these.
+type pageViews struct {
+	Profile *profileView
+	Goals   *goalsView
+}
+
+// writePage writes a page.
+func writePage(w io.Writer, title string, views pageViews) error {
 	sum := sha256.Sum256([]byte(pageScript))
 	var buf bytes.Buffer
 	err := page.Execute(&buf, struct {
@@ -83,15 +88,15 @@ func writePage(w io.Writer, title string, profile *profileView) error {
 		Style   template.CSS
 		Script  template.JS
 		Columns [8]string
-		Profile *profileView
+		pageViews
 	}{
 		Title: title,
 		Policy: "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" +
 			base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		Style:   template.CSS(pageStyle),
-		Script:  template.JS(pageScript),
-		Columns: measureColumns,
-		Profile: profile,
+		Style:     template.CSS(pageStyle),
+		Script:    template.JS(pageScript),
+		Columns:   measureColumns,
+		pageViews: views,
 	})
 	if err != nil {
 		return fmt.Errorf("report: HTML: %w", err)

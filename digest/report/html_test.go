@@ -10,6 +10,7 @@ import (
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/finding"
+	"github.com/quern-dev/quern/digest/goal"
 	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/internal/loggen"
 	"github.com/quern-dev/quern/slowlog"
@@ -117,5 +118,42 @@ func TestHTMLOfNothingIsWritten(t *testing.T) {
 	var agg digest.Aggregator
 	if got := page(t, &report.Report{Profile: agg.Profile()}); !strings.Contains(got, "0 in 0 classes") {
 		t.Error("no event count")
+	}
+}
+
+func goalsPage(t *testing.T, g *report.Goals) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := g.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestHTMLOfGoalsIsAsInTheGoldenFile(t *testing.T) {
+	g := shopGoals(t, "search:p95<1s; cart:p95<500ms; nowhere:p99<1s", loggen.RequestOptions{Seed: 1})
+	golden(t, "goals.html", []byte(goalsPage(t, g)))
+}
+
+func TestHTMLOfGoalsHoldsNothingOfALogUnescaped(t *testing.T) {
+	const evil = "</script><script>window.owned=1</script><img src=x onerror=owned=1>\" '\u202e\x1b"
+	g := shopGoals(t, "search:p95<1s", loggen.RequestOptions{Seed: 1})
+	v := &g.Verdicts[0]
+	v.Goal.Page = evil
+	v.Pages[0].Name = evil
+	v.Breakdown.Parts[0].Name, v.All.Parts[0].Name = evil, evil
+	v.Samples[0].ID, v.Samples[0].URL = evil, evil
+	v.Hiccups = append(v.Hiccups, goal.Hiccup{Page: evil, Component: evil, Fingerprint: evil})
+	if v.Queries == nil || len(v.Queries.Classes) == 0 {
+		t.Fatal("no queries")
+	}
+	v.Queries.Classes[0].Fingerprint = evil
+	g.Notes = []string{evil}
+	got := goalsPage(t, g)
+	if n := strings.Count(got, "<script"); n != 1 {
+		t.Errorf("%d script elements, want the page's own", n)
+	}
+	if strings.Contains(got, "<img") || strings.ContainsAny(got, "\u202e\x1b") {
+		t.Error("something of the log is not escaped")
 	}
 }

@@ -138,7 +138,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		return nil
 	})
 	fs.Float64Var(&c.weight, "weight", 0, "how many requests one of the log stands for, where it does not say so itself")
-	fs.StringVar(&c.format, "format", "text", "text or json")
+	fs.StringVar(&c.format, "format", "text", "text, json or html")
 	fs.IntVar(&c.report.Limit, "n", 5, "how many `pages`, hiccups and query classes to show of each goal")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		err = errors.New("-interval is below 0")
 	case c.report.Limit < 1:
 		err = errors.New("-n is below 1")
-	case c.format != "text" && c.format != "json":
-		err = fmt.Errorf("-format is %q, want text or json", c.format)
+	case c.format != "text" && c.format != "json" && c.format != "html":
+		err = fmt.Errorf("-format is %q, want text, json or html", c.format)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "goals:", err)
@@ -183,8 +183,11 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 func (a *analysis) write(w io.Writer) error {
 	r := a.config.report
 	r.Verdicts, r.Stats, r.Notes = a.Verdicts(), a.Stats(), a.notes
-	if a.config.format == "json" {
+	switch a.config.format {
+	case "json":
 		return r.WriteJSON(w)
+	case "html":
+		return r.WriteHTML(w)
 	}
 	return r.WriteText(w, report.TextOptions{Width: 80})
 }

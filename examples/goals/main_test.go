@@ -168,7 +168,7 @@ func TestExitStatusAndDiagnostics(t *testing.T) {
 	}{
 		{[]string{"-goal", "search"}, 2, "want a page and a colon", false},
 		{[]string{"-map", "wall"}, 2, "want target=field", false},
-		{[]string{"-format", "xml"}, 2, "want text or json", false},
+		{[]string{"-format", "xml"}, 2, "want text, json or html", false},
 		{[]string{"-mysql", "user@/db"}, 2, "go together", false},
 		{[]string{"-n", "0"}, 2, "below 1", false},
 		{[]string{"-nonsense"}, 2, "not defined", false},
