@@ -595,6 +595,10 @@ func (r *run) rowsOf(t *Table) float64 {
 	return -1
 }
 
+// trifle is a cost, in page requests, that is not worth an index when it is
+// spared by one execution, but is when it is spared every second.
+const trifle = 100
+
 // worth keeps the indexes whose gain is more than a trifle.
 func (r *run) worth(w *workload, chosen []candidate) []candidate {
 	for i := 0; i < len(chosen); {
@@ -604,7 +608,7 @@ func (r *run) worth(w *workload, chosen []candidate) []candidate {
 			with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
 			saved := without - with
 			perSecond := saved * it.query.PerDay / 86400
-			if saved > 20 && (with <= 0.8*without || perSecond > 100) {
+			if saved > trifle && with <= 0.8*without || perSecond > trifle {
 				serves = true
 				break
 			}

@@ -13,10 +13,12 @@ import (
 const (
 	rowCost  = 0.25
 	sortCost = 0.5
-	// entryPages is what stepping to the next index entry costs besides its
-	// share of a page: InnoDB fetches rows in batches and finds its place
-	// again before each.
-	entryPages = 0.13
+	// restorePages is what finding the place in an index again costs, after
+	// the row of an entry was fetched from the table.
+	restorePages = 1
+	// groupCost is for a row put into a temporary table: looked up, and
+	// written or changed, and read again.
+	groupCost = 3 * rowCost
 	// refusedCost is for an index entry that the pushed condition refuses:
 	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
 	refusedCost = 0.03
@@ -220,13 +222,17 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	s := step{access: x, index: ix, out: out}
 	if ix == nil {
 		s.entries = n
-		s.cost = tree + n*(rowCost+1/perPage+entryPages)
+		s.cost = tree + n*(rowCost+1/perPage)
 		if pk := t.primaryKey(); pk != nil && t.clustered() {
 			s.ordered, s.grouped = b.arranged(x, pk.Parts, nil, nil, before == 0)
 		}
 		return s
 	}
 	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
+	descents := ranges * lookups
+	if before != 0 {
+		descents = 1 // planned once, read for each row before
+	}
 	s.entries = x.match(bound) * jshare
 	key := ix.Parts
 	clustered := t.clustered() && t.primaryKey() == ix
@@ -236,13 +242,13 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	covering := clustered || !b.dml && x.covers(key)
 	s.ordered, s.grouped = b.arranged(x, key, fixed, stop, before == 0)
 	if clustered {
-		s.cost = ranges*lookups*tree + s.entries*(rowCost+1/perPage+entryPages)
+		s.cost = descents*tree + s.entries*(rowCost+1/perPage)
 		return s
 	}
 	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
-	s.cost = ranges*lookups*height(n, perLeaf) + s.entries/perLeaf
+	s.cost = descents*height(n, perLeaf) + s.entries/perLeaf
 	if covering {
-		s.cost += s.entries * (rowCost + entryPages)
+		s.cost += s.entries * rowCost
 		return s
 	}
 	s.lookups = s.entries
@@ -255,7 +261,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	if server.MariaDB {
 		refused = rowCost
 	}
-	s.cost += s.lookups*(rowCost+entryPages+tree) + (s.entries-s.lookups)*refused
+	s.cost += s.lookups*(rowCost+tree+restorePages) + (s.entries-s.lookups)*refused
 	return s
 }
 
@@ -283,6 +289,11 @@ func (x *access) bind(ix *Index, js []joinColumn) (bound uint64, ranges, share f
 			case Range, Prefix:
 				rng = i
 			}
+		}
+		if share < 1 {
+			// A look-up with another table's value has equalities only; lists
+			// and ranges are checked on the entries.
+			list, rng = -1, -1
 		}
 		j := slices.IndexFunc(js, func(j joinColumn) bool { return p.Expr == "" && strings.EqualFold(j.column.Name, p.Name) })
 		switch {
@@ -538,7 +549,7 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 	}
 	out := p.out
 	if needTemp {
-		p.cost += out * 2 * rowCost
+		p.cost += out * groupCost
 		out /= 3
 	}
 	if needSort {

@@ -163,7 +163,7 @@ func (w *workload) total(added []candidate) float64 {
 
 // slack is how much more a query may cost if that spares a column: a column
 // that gains less is not worth its place.
-const slack = 1.07
+const slack = 1.1
 
 // gather finds the candidates that serve one item well.
 func (w *workload) gather(ctx context.Context, it *item, all []candidate) error {
