@@ -18,7 +18,7 @@ func TestFingerprintReplacesLiterals(t *testing.T) {
 		{"a name that looks like an introducer", `SELECT _col 'alias' FROM t`, `select _col ? from t`},
 		{"strings side by side", `SELECT 'a' 'b' "c", 1`, `select ?, ?`},
 		{"null in tests and null as a value", `SELECT a FROM t WHERE b IS NULL AND c = NULL AND d IS NOT NULL`, `select a from t where b is null and c = ? and d is not null`},
-		{"null in definitions", `CREATE TABLE t (a INT NOT NULL DEFAULT 1, b VARCHAR(20) NULL, c INT NULL)`, `create table t(a int not null default ?, b varchar(?) null, c int null)`},
+		{"null in definitions", `CREATE TABLE t (a INT NOT NULL DEFAULT -1, b VARCHAR(20) NULL, c INT NULL)`, `create table t(a int not null default ?, b varchar(?) null, c int null)`},
 		{`\N`, `SELECT \N, a`, `select ?, a`},
 		{"truth values", `SELECT a FROM t WHERE b = TRUE AND c IS TRUE AND d IS NOT FALSE AND NOT false`, `select a from t where b = ? and c is true and d is not false and not ?`},
 		{"double quotes are strings", `SELECT "name" FROM t WHERE "id" = 5`, `select ? from t where ? = ?`},

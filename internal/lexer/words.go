@@ -234,7 +234,7 @@ varcharacter`
 // operands are the reserved words after which an operator follows, not an
 // operand: a sign behind them is a binary one.
 const operands = `bigint blob char current_date current_time current_timestamp current_user
-date day_hour day_microsecond day_minute day_second dec decimal default double dual false
+date day_hour day_microsecond day_minute day_second dec decimal double dual false
 float float4 float8 hour_microsecond hour_minute hour_second int int1 int2 int3 int4 int8
 integer localtime localtimestamp longblob longtext maxvalue mediumblob mediumint mediumtext
 middleint minute_microsecond minute_second null numeric real second_microsecond smallint
