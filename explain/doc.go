@@ -13,12 +13,12 @@
 // EXPLAIN is not free of effects. Seen on MySQL 9.7 and MariaDB 10.11, plain
 // EXPLAIN
 //
-//   - runs a derived table, common table expression or view without FROM, with
-//     whatever it calls: SLEEP, GET_LOCK, NEXTVAL, on MariaDB a stored function
-//     that writes a row;
-//   - on MySQL runs any derived table that is expected to give one row, and any
-//     uncorrelated scalar subquery whose value it wants for a key, with whatever
-//     they cost;
+//   - runs a derived table, common table expression or view without FROM or with
+//     constant tables, with whatever it calls: SLEEP, GET_LOCK, NEXTVAL, on MariaDB
+//     a stored function that writes a row;
+//   - on MySQL runs any derived table that is expected to give one row; on both,
+//     subqueries that do not depend on outer rows and whose value is wanted for a
+//     key; with whatever they cost;
 //   - evaluates deterministic functions, named locks and assignments of user
 //     variables next to an indexed column or a constant table;
 //   - waits for row locks and metadata locks.

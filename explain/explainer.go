@@ -31,7 +31,7 @@ type Options struct {
 	// Allow are the kinds of hazards to take. The transaction stays READ ONLY.
 	Allow []HazardCode
 
-	// MaxExecuted bounds the rows that MySQL may read for a derived table or
+	// MaxExecuted bounds the rows that the server may read for a derived table or
 	// subquery that it runs while it plans, by its own estimate; more is a hazard.
 	// 0 stands for 10,000.
 	MaxExecuted float64
@@ -223,10 +223,7 @@ func (ex *Explainer) refused(hazards []Hazard) error {
 // allowed rows. The block is explained by itself: at the top of a statement it is
 // not run.
 func (ex *Explainer) harmless(ctx context.Context, s *session, h Hazard) (bool, error) {
-	switch s.server.Product {
-	case MariaDB:
-		return true, nil
-	case TiDB:
+	if s.server.Product == TiDB {
 		return h.Code == ExecutedBlock || s.server.AtLeast(TiDB, 7, 3), nil
 	}
 	p, err := s.query(ctx, ex.prefix(s.server)+h.block)
@@ -240,13 +237,15 @@ func (ex *Explainer) harmless(ctx context.Context, s *session, h Hazard) (bool, 
 	for n := range p.Tables() {
 		rows += n.Examined().Or(0)
 	}
-	if rows <= ex.opts.MaxExecuted {
+	switch {
+	case rows <= ex.opts.MaxExecuted:
+		return true, nil
+	case h.Code == ExecutedSubquery, p.Root.constant():
+		return false, nil
+	case s.server.Product == MariaDB:
 		return true, nil
 	}
-	if h.Code == ExecutedSubquery {
-		return false, nil
-	}
-	// A derived table is run if one row is expected of it.
+	// MySQL runs a derived table if it expects one row.
 	block := scan(h.block, ex.opts.Mode)
 	f := &hazardFinder{statement: block}
 	end := len(block.toks)
@@ -258,6 +257,20 @@ func (ex *Explainer) harmless(ctx context.Context, s *session, h Hazard) (bool, 
 		return false, nil
 	}
 	return p.Root.inputRows() > 2, nil
+}
+
+// constant reports whether a block, apart from its subqueries, reads no table or
+// constant ones alone.
+func (n *Node) constant() bool {
+	if n.Op == OpTable {
+		return n.Access == AccessConst || n.Access == AccessSystem
+	}
+	for _, c := range n.Children {
+		if c.Op != OpSubquery && !c.constant() {
+			return false
+		}
+	}
+	return true
 }
 
 // maxViews bounds the views inside one another that are read.
@@ -324,14 +337,12 @@ func viewHazards(definition string, sv Server) []Hazard {
 		parsed = nil
 	}
 	out := hazards(text, parsed, sv)
-	if sv.Product == MariaDB {
-		return out
-	}
 	f := &hazardFinder{statement: text, server: sv}
 	end := len(text.toks)
-	if text.find(0, end, 0, "UNION") == end && text.find(0, end, 0, "FROM") < end &&
-		(f.aggregates(0, end, 0) || text.find(0, end, 0, "LIMIT", "GROUP", "HAVING", "DISTINCT") < end) {
-		f.addBlock(ExecutedBlock, "it is expected to give few rows; MySQL runs a view of a single row while it plans", definition)
+	few := sv.Product != MariaDB && text.find(0, end, 0, "UNION") == end && text.find(0, end, 0, "FROM") < end &&
+		(f.aggregates(0, end, 0) || text.find(0, end, 0, "LIMIT", "GROUP", "HAVING", "DISTINCT") < end)
+	if few || text.hasQuery(0, end) {
+		f.addBlock(ExecutedBlock, "it may be run while the server plans, if it expects one row or reads constant tables", definition)
 	}
 	return append(out, f.found...)
 }

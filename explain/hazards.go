@@ -27,9 +27,9 @@ const (
 	// Sequence is a sequence that EXPLAIN would advance.
 	Sequence HazardCode = "sequence"
 	// ExecutedBlock is a derived table, a common table expression or a view that
-	// MySQL may run while it plans, since it is expected to give one row.
+	// the server may run while it plans.
 	ExecutedBlock HazardCode = "executed-block"
-	// ExecutedSubquery is a subquery whose value MySQL may want while it plans.
+	// ExecutedSubquery is a subquery whose value the server may want while it plans.
 	ExecutedSubquery HazardCode = "executed-subquery"
 	// LockingRead is a locking clause. It is taken away.
 	LockingRead HazardCode = "locking-read"
@@ -84,7 +84,7 @@ func hazards(s *statement, parsed ast.StmtNode, sv Server) []Hazard {
 			h.add(UserVariable, "it assigns a user variable, which EXPLAIN can do too")
 		case s.is(i, "NEXT") && s.is(i+1, "VALUE") && s.is(i+2, "FOR"):
 			h.add(Sequence, "it advances a sequence, which EXPLAIN can do too")
-		case s.op(i, "(") && s.is(i+1, "SELECT", "WITH"):
+		case s.op(i, "(") && (s.is(i+1, "SELECT", "WITH") || s.is(i+1, "VALUES") && s.opensQuery(i)):
 			h.block(i)
 		}
 	}
@@ -173,20 +173,28 @@ func (h *hazardFinder) inside(i int, word string) bool {
 	return false
 }
 
-// block judges the query in the parentheses at i. MySQL runs, while it plans, a
-// derived table that it expects to give one row at most, and a subquery whose
-// value it wants for a key; both with whatever they cost.
+// block judges the query in the parentheses at i. While they plan, servers run
+// derived tables and subqueries whose values they want, with whatever those cost.
+// Tried on both servers:
+//
+//   - MySQL runs a derived table that it expects to give one row at most; a scalar
+//     subquery in WHERE and ON that does not depend on other rows; EXISTS, and IN
+//     behind a constant, of that kind.
+//   - MariaDB, with expensive_subquery_limit=0, runs such a scalar subquery in a list
+//     of IN, in BETWEEN and in ON.
+//   - Both run a derived table without tables, or with constant ones, and all
+//     subqueries in it.
+//
+// Only the server can tell what a block costs, and whether its tables are constant.
 func (h *hazardFinder) block(i int) {
-	if h.server.Product == MariaDB {
-		return // runs only what has no table or one row; the rest is set off by expensive_subquery_limit
-	}
 	end := h.toks[i].match
 	if end < 0 {
 		return
 	}
 	inner := i + 1
 	depth := h.toks[inner].depth
-	if h.find(inner, end, depth, "FROM") == end && !h.hasQuery(inner, end) {
+	nested := h.hasQuery(inner, end)
+	if h.find(inner, end, depth, "FROM") == end && !nested {
 		return // no table: it calls harmless functions only, or they are hazards of their own
 	}
 	before := i - 1
@@ -194,23 +202,80 @@ func (h *hazardFinder) block(i int) {
 		before--
 	}
 	text := h.with(i) + h.text(inner, end)
+	maria := h.server.Product == MariaDB
 	switch {
-	case before < 0, h.is(before, "IN", "EXISTS", "ANY", "SOME", "UNION", "EXCEPT", "INTERSECT", "INSERT", "REPLACE"):
-	case h.is(before, "ALL", "DISTINCT") && !h.is(before-1, "SELECT"):
+	case before < 0, h.is(before, "UNION", "EXCEPT", "INTERSECT", "INSERT", "REPLACE"):
+	case h.is(before, "ALL", "DISTINCT") && h.is(before-1, "UNION", "EXCEPT", "INTERSECT"):
 	case h.is(before, "FROM", "JOIN", "STRAIGHT_JOIN", "LATERAL", "AS"), h.op(before, ",") && h.clause(i) == "FROM":
-		if h.find(inner, end, depth, "UNION") < end {
-			return // never run while planning
-		}
-		if h.aggregates(inner, end, depth) || h.find(inner, end, depth, "LIMIT", "GROUP", "HAVING") < end || h.is(inner+1, "DISTINCT") {
-			h.addBlock(ExecutedBlock, "a derived table or common table expression is expected to give few rows; MySQL runs one of a single row while it plans", text)
+		few := !maria && h.find(inner, end, depth, "UNION") == end &&
+			(h.aggregates(inner, end, depth) || h.find(inner, end, depth, "LIMIT", "GROUP", "HAVING") < end || h.is(inner+1, "DISTINCT"))
+		if few || nested {
+			h.addBlock(ExecutedBlock, "a derived table or common table expression may be run while the server plans, if it expects one row or reads constant tables", text)
 		}
 	default:
-		clause := h.clause(i)
-		if clause != "WHERE" && clause != "ON" || h.correlated(inner, end) {
+		if clause := h.clause(i); clause != "WHERE" && clause != "ON" && clause != "VALUES" || h.correlated(inner, end) {
 			return
 		}
-		h.addBlock(ExecutedSubquery, "a subquery does not depend on the outer rows; MySQL runs one whose value it wants for a key while it plans", text)
+		if h.wanted(i, before, maria) {
+			h.addBlock(ExecutedSubquery, "a subquery does not depend on the outer rows; the server runs one whose value it wants while it plans", text)
+		}
 	}
+}
+
+// wanted reports whether the server may want the value of the subquery at i while
+// it plans. The token before its parentheses is at before.
+func (h *hazardFinder) wanted(i, before int, maria bool) bool {
+	switch {
+	case h.is(before, "IN") && h.listed(i):
+		return true
+	case h.is(before, "IN", "ANY", "SOME", "ALL"):
+		// With a column on the left it is no constant, and a semi-join in most cases.
+		left := before - 1
+		for left > 0 && (h.is(left, "NOT") || h.toks[left].Kind == lexer.Op && !h.op(left, ")")) {
+			left--
+		}
+		return !maria && !h.name(left) && !h.op(left, ")")
+	case h.is(before, "EXISTS"):
+		return !maria
+	case !maria:
+		return true
+	}
+	if h.clause(i) != "WHERE" || h.is(before, "BETWEEN") || h.is(before, "AND") && h.between(before) {
+		return true
+	}
+	// In a list of IN, whatever the depth.
+	for j, d := i-1, h.toks[i].depth; j > 0; j-- {
+		if h.toks[j].depth < d && h.op(j, "(") {
+			if h.is(j-1, "IN") {
+				return true
+			}
+			d = h.toks[j].depth
+		}
+	}
+	return false
+}
+
+// listed tells IN ((SELECT …), 5) from IN ((SELECT …)).
+func (h *hazardFinder) listed(i int) bool {
+	if !h.op(i-1, "(") {
+		return false
+	}
+	for j := h.toks[i].match + 1; j < h.toks[i-1].match; j++ {
+		if h.toks[j].depth == h.toks[i].depth && h.op(j, ",") {
+			return true
+		}
+	}
+	return false
+}
+
+// between reports whether the AND belongs to a BETWEEN.
+func (h *hazardFinder) between(and int) bool {
+	for j := and - 1; j >= 0 && h.toks[j].depth >= h.toks[and].depth; j-- {
+		if h.toks[j].depth == h.toks[and].depth && h.is(j, "BETWEEN", "AND", "OR", "WHERE", "ON") {
+			return h.is(j, "BETWEEN")
+		}
+	}
+	return false
 }
 
 func (h *hazardFinder) addBlock(code HazardCode, text, block string) {
