@@ -36,7 +36,7 @@ var mergedByMySQL = []normalization{
 	{"MySQL folds the names of variables", replacing(`@[a-z0-9_$]+`, "@?")},
 	{"MySQL folds any list of literals", replacing(`\?(, \?)+`, "?")},
 	{"synonyms", func(s string) string { return synonyms.Replace(s) }},
-	{"MySQL digests no more than max_digest_length", func(s string) string { return s[:min(len(s), 1000)] }},
+	{"MySQL digests no more than max_digest_length", func(s string) string { return s[:min(len(s), 800)] }},
 }
 
 var synonyms = strings.NewReplacer("schema", "database", "describe", "explain", "localtimestamp", "localtime",
