@@ -46,7 +46,7 @@ type Stats struct {
 	Requests  uint64 // given to Add
 	NoGoal    uint64 // of them matched by no goal
 	NoWall    uint64 // left out, because the log does not say how long they took
-	Absurd    uint64 // left out, because they took longer than requestlog.MaxDuration
+	Absurd    uint64 // left out, because a time of theirs is negative or above requestlog.MaxDuration
 	From, To  time.Time
 	Queries   uint64 // given to AddQuery
 	QueryFrom time.Time
@@ -150,7 +150,7 @@ func (a *Analysis) Add(r *requestlog.Request) {
 	switch w := fixedWeight(r.Weight); {
 	case r.Flags&requestlog.NoWall != 0:
 		a.stats.NoWall++
-	case r.Wall < 0 || r.Wall > requestlog.MaxDuration:
+	case absurd(r):
 		a.stats.Absurd++
 	case w > 0:
 		if !r.Time.IsZero() {
@@ -158,6 +158,17 @@ func (a *Analysis) Add(r *requestlog.Request) {
 		}
 		a.add(r, w)
 	}
+}
+
+// absurd says whether a time of the request cannot be true; sums would drown in it.
+func absurd(r *requestlog.Request) bool {
+	bad := func(d time.Duration) bool { return d < 0 || d > requestlog.MaxDuration }
+	for i := range r.Waits {
+		if bad(r.Waits[i].Time) || r.Waits[i].Calls < 0 {
+			return true
+		}
+	}
+	return bad(r.Wall) || bad(r.CPUUser) || bad(r.CPUSystem)
 }
 
 // segment returns the request's value of an attribute, or its values of several.

@@ -165,10 +165,12 @@ func TestUnmeasuredRequestsAreLeftOutAndCounted(t *testing.T) {
 	an := NewAnalysis(mustParse(t, "p:p95<1s"))
 	an.Add(&requestlog.Request{Page: "p", Flags: requestlog.NoWall, Weight: 1})
 	an.Add(&requestlog.Request{Page: "p", Wall: 48 * time.Hour, Weight: 1, Flags: requestlog.AbsurdTime})
+	an.Add(request("p", ms, requestlog.Wait{Component: "mysql", Time: math.MaxInt64}))
+	an.Add(request("p", ms, requestlog.Wait{Component: "mysql", Time: -1}))
 	an.Add(request("q", ms))
 	an.Add(request("p", ms))
-	if s := an.Stats(); s.Requests != 4 || s.NoWall != 1 || s.Absurd != 1 || s.NoGoal != 1 || an.Verdicts()[0].Observed != 1 {
-		t.Errorf("stats %+v, want one of each", s)
+	if s := an.Stats(); s.Requests != 6 || s.NoWall != 1 || s.Absurd != 3 || s.NoGoal != 1 || an.Verdicts()[0].Observed != 1 {
+		t.Errorf("stats %+v, want one without a wall time, three absurd, one without a goal", s)
 	}
 }
 

@@ -236,3 +236,27 @@ func TestALongStatementOfNoRequestMayComeFirst(t *testing.T) {
 		t.Errorf("hiccups %+v, want one with the statement that ran meanwhile", h)
 	}
 }
+
+func TestMemoryOfTheJoinIsBounded(t *testing.T) {
+	an := NewAnalysis(mustParse(t, "p:p95<1s"))
+	an.Join.MaxHeld = 1000
+	for i := range 50_000 {
+		an.AddQuery(&slowlog.Event{Query: fmt.Sprintf("SELECT %d /* request_id=r%d */", i, i), Weight: 1, QueryTime: ms})
+		if i%3 == 0 { // asked for no more
+			r := request("p", ms)
+			r.ID = fmt.Sprintf("r%d", i)
+			an.Add(r)
+		}
+		if i%3 == 1 {
+			r := request("p", 2*time.Second)
+			r.ID = fmt.Sprintf("r%d", i+2)
+			an.Add(r)
+		}
+		if j := &an.join; j.held > 1000 || len(j.entries) > 1000 || len(j.classes) > 1 || len(j.heaps[loose])+len(j.heaps[spare])+len(j.heaps[bound]) > 3*(2*1000+1024+1) {
+			t.Fatalf("after %d queries %d held, %d entries, %d classes", i+1, j.held, len(j.entries), len(j.classes))
+		}
+	}
+	if q := an.Verdicts()[0].Queries; q.NotFollowed == 0 || q.Joined == 0 || q.Joined+q.NotFollowed > q.Requests {
+		t.Errorf("%+v", *q)
+	}
+}

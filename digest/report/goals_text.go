@@ -63,7 +63,7 @@ func requestsLine(s goal.Stats) string {
 	for _, left := range []struct {
 		n    uint64
 		what string
-	}{{s.NoGoal, "match no goal"}, {s.NoWall, "do not say how long they took"}, {s.Absurd, "claim to have taken more than a day"}} {
+	}{{s.NoGoal, "match no goal"}, {s.NoWall, "do not say how long they took"}, {s.Absurd, "have a time that is negative or above a day"}} {
 		if left.n > 0 {
 			line += fmt.Sprintf("; %s %s", whole(float64(left.n)), left.what)
 		}

@@ -7,7 +7,7 @@ import (
 
 // knownTemplates are the line formats of servers and proxies in common use, the
 // more telling ones first: of those that fit equally many lines the first wins.
-var knownTemplates = known(
+var knownTemplates = []string{
 	// AWS application and classic load balancers
 	`$type $time $elb $remote_addr $target_address $balancer_wait $target_wait $response_wait $status $target_status_code $received_bytes $body_bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol $target_group_arn "$trace_id" $more`,
 	`$time $elb $remote_addr $backend_address $balancer_wait $backend_wait $response_wait $status $backend_status_code $received_bytes $body_bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol`,
@@ -38,7 +38,7 @@ var knownTemplates = known(
 	// with the virtual host before it
 	`$server_name:$server_port $remote_addr - $remote_user [$time_local] "$request" $status $more`,
 	`$server_name $remote_addr - $remote_user [$time_local] "$request" $status $more`,
-)
+}
 
 // knownNames says what those fields of the known templates are whose names do not
 // tell enough.
@@ -57,8 +57,6 @@ var knownNames = map[string]meaning{
 	"duration":      {target: tWall, rank: 9, unit: Millisecond},
 	"more":          {target: tAttr},
 }
-
-func known(lines ...string) []string { return lines }
 
 // A knownSet is a Reader's own copy of the known templates.
 type knownSet struct {

@@ -9,6 +9,13 @@
 // common use are recognised without a [Mapping], and [Reader.Recognized] says
 // what was taken for what, and in which unit.
 //
+// Of the line formats those of AWS load balancers, Envoy, HAProxy, lighttpd, the
+// ingress controller of nginx, Traefik, uWSGI and the Common and Combined Log Format
+// are recognised; of JSON among others what Caddy, Cloudflare, Envoy and Traefik
+// write; of W3C logs those of IIS and CloudFront. A log of several lines of prose a
+// request, as Rails writes it, is not read. JMeter's results count a redirect twice,
+// in its parent and by itself: give goals to the parents' labels.
+//
 // A damaged line is skipped, counted and handed to OnDamage: only errors of the
 // underlying reader, and a log whose format nobody can tell, are errors.
 //

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrFormat says that the format of a log was not recognised.
-var ErrFormat = errors.New("requestlog: format not recognised by content; set Format or Template")
+var ErrFormat = errors.New("requestlog: format not recognised by content; set Format, Template or Columns")
 
 // Damage tells of bytes that a Reader skipped.
 type Damage struct {
@@ -68,7 +68,8 @@ type Reader struct {
 	// Variables that nginx does not have may be used freely: they are fields.
 	Template string
 
-	// Columns names the columns of a CSV or TSV log that has no header line.
+	// Columns names the columns of a CSV or TSV log that has no header line, such as
+	// SELECT … INTO OUTFILE writes.
 	Columns []string
 
 	// Comma separates the fields of a CSV; 0 means the comma, or what the header
@@ -409,6 +410,12 @@ func (r *Reader) open() error {
 		return err
 	}
 	r.scheme.signs(head)
+	if r.Format == Auto && len(r.Columns) > 0 {
+		r.Format = CSV
+		if line, _, _ := bytes.Cut(head, []byte{'\n'}); bytes.IndexByte(line, '\t') >= 0 {
+			r.Format = TSV
+		}
+	}
 	if r.Format == Auto {
 		r.Format, r.Template = detect(head, err == nil, r.Mapping)
 		if r.Format == Auto {

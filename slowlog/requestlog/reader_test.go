@@ -299,6 +299,21 @@ func TestGuessedUnitsAreSaid(t *testing.T) {
 	}
 }
 
+func TestColumnsOfALogWithoutAHeader(t *testing.T) {
+	for _, log := range []string{"1\t\\N\tcart\t0.25\n2\tann\ta\\tb\t7\n", "1,,cart,0.25\n2,ann,\"a\tb\",7\n"} {
+		r := NewReader(strings.NewReader(log))
+		r.Columns = []string{"nr", "user", "page", "wtime"}
+		reqs, damage := readAll(t, r)
+		want := []*Request{
+			{Page: "cart", Wall: 250 * ms, Weight: 1, Attrs: []Attr{{"nr", "1"}}, Flags: NoTime},
+			{Page: "a\tb", User: "ann", Wall: 7 * time.Second, Weight: 1, Attrs: []Attr{{"nr", "2"}}, Flags: NoTime},
+		}
+		if diff := cmp.Diff(want, reqs, cmpopts.IgnoreFields(Request{}, "Line", "Offset"), cmpopts.EquateEmpty()); diff != "" || damage != nil {
+			t.Error(damage, diff)
+		}
+	}
+}
+
 func TestStartAndEndMakeTheWallTime(t *testing.T) {
 	r := NewReader(strings.NewReader(`{"EdgeStartTimestamp":1796032800100000000,"EdgeEndTimestamp":1796032800123000000,"ClientRequestURI":"/"}`))
 	reqs, _ := readAll(t, r)
