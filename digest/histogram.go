@@ -293,8 +293,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 	for i, w := range h.buckets.each {
 		sum = addSaturated(sum, w)
 		if float64(sum) >= target {
-			low, high := bucketRange(i)
-			return min(max(low+(high-low)/2, h.min), h.max)
+			return min(max(bucketMiddle(i), h.min), h.max)
 		}
 	}
 	return h.max

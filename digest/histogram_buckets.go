@@ -8,8 +8,9 @@ import (
 )
 
 // The buckets are those of a log-linear histogram: below 128 one for each
-// integer; above, 64 of equal width from each power of two to the next. Their
-// middle is off by at most 1/128 of a value in them.
+// integer; above, 64 of equal width from each power of two to the next, except
+// that the border that is nearest to a power of ten is moved there, so that what
+// lies between two powers of ten is counted exactly.
 const (
 	pageBits = 6
 	pageLen  = 1 << pageBits
@@ -19,10 +20,34 @@ const (
 	maxSparse = 32
 )
 
+// decades has for each page the bucket that begins with a power of ten, if one
+// does: its number and its lowest value.
+var decades = func() (ds [numPages]struct {
+	bucket int
+	low    int64
+}) {
+	low := int64(100)
+	for range 16 { // up to 10^18
+		low *= 10
+		shift := bits.Len64(uint64(low)) - pageBits - 1
+		width := int64(1) << shift
+		ds[shift].bucket = shift<<pageBits + int((low+width/2)>>shift)
+		ds[shift].low = low
+	}
+	return ds
+}()
+
 // bucketOf returns the number of the bucket of v, which is not negative.
 func bucketOf(v int64) int {
 	shift := max(bits.Len64(uint64(v))-pageBits-1, 0)
-	return shift<<pageBits + int(v>>shift)
+	i := shift<<pageBits + int(v>>shift)
+	switch d := &decades[shift]; {
+	case i == d.bucket && v < d.low:
+		return i - 1
+	case i == d.bucket-1 && v >= d.low:
+		return i + 1
+	}
+	return i
 }
 
 // bucketRange returns the smallest and the largest value of bucket i.
@@ -32,7 +57,20 @@ func bucketRange(i int) (low, high int64) {
 	}
 	shift := i>>pageBits - 1
 	low = int64(pageLen+i&(pageLen-1)) << shift
-	return low, low + (1<<shift - 1)
+	high = low + (1<<shift - 1)
+	switch d := &decades[shift]; i {
+	case d.bucket:
+		low = d.low
+	case d.bucket - 1:
+		high = d.low - 1
+	}
+	return low, high
+}
+
+// bucketMiddle returns a value that is off by at most 1 % of any in the bucket.
+func bucketMiddle(i int) int64 {
+	low, high := bucketRange(i)
+	return min(low+(high-low)/2, low+low/100)
 }
 
 // buckets holds the weight in units of each bucket: as a sorted list while few

@@ -455,3 +455,41 @@ func BenchmarkHistogramAdd(b *testing.B) {
 		})
 	}
 }
+
+func TestPowersOfTenAreBorders(t *testing.T) {
+	var h Histogram
+	want := map[int64]float64{}
+	for low := int64(1000); low <= 1e17; low *= 10 {
+		h.Add(low - 1)
+		h.AddWeighted(low, 3)
+		want[low] = h.Count() - 3
+	}
+	for low, count := range want {
+		if got := h.AtMost(low - 1); got != count {
+			t.Errorf("%v are below %d, want %v", got, low, count)
+		}
+	}
+}
+
+func TestBucketsCoverAllNumbersOnce(t *testing.T) {
+	next := int64(0)
+	for i := range numPages * pageLen {
+		low, high := bucketRange(i)
+		if low != next || high < low {
+			t.Fatalf("bucket %d is %d to %d, want it to begin with %d", i, low, high, next)
+		}
+		for _, v := range []int64{low, high, low + (high-low)/2} {
+			if got := bucketOf(v); got != i {
+				t.Fatalf("%d is in bucket %d, want %d", v, got, i)
+			}
+			if m := bucketMiddle(i); math.Abs(float64(m-v)) > .01*float64(v) {
+				t.Fatalf("%d in the middle of bucket %d is more than 1 %% off %d", m, i, v)
+			}
+		}
+		if high == math.MaxInt64 {
+			return
+		}
+		next = high + 1
+	}
+	t.Fatalf("the last bucket ends before %d", next)
+}

@@ -1,6 +1,5 @@
 // Package report shows profiles, and how requests stand to their goals, to people
-// and to programs: as text for a
-// terminal, as JSON, and as one HTML file.
+// and to programs: as text for a terminal, as JSON, and as one HTML file.
 //
 // Statements and names come from a log, and whoever could run a statement could
 // write into it. What a terminal would obey is shown, not sent.
