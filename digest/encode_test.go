@@ -210,6 +210,42 @@ func FuzzUnmarshalProfile(f *testing.F) {
 	})
 }
 
+func FuzzUnmarshalHistogram(f *testing.F) {
+	for _, values := range [][]int64{nil, {7}, {7, 7}, {1, 1 << 20, 1 << 40}} {
+		var h Histogram
+		for i, v := range values {
+			h.AddWeighted(v, 1+float64(i)/3)
+		}
+		b, err := h.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[frameHead : len(b)-frameTail])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var h, again Histogram
+		if err := h.UnmarshalBinary(closeFrame(append(openFrame(nil, histogramMagic), content...), 0)); err != nil {
+			return
+		}
+		for _, q := range []float64{0, .5, 1} {
+			if v := h.Quantile(q); v < h.Min() || v > h.Max() {
+				t.Errorf("q%v is %d, outside of [%d, %d]", q, v, h.Min(), h.Max())
+			}
+		}
+		h.Merge(&h)
+		b, err := h.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.UnmarshalBinary(b); err != nil {
+			t.Fatalf("what was read and written again: %v", err)
+		}
+		if diff := cmp.Diff(logicalOf(&h), logicalOf(&again), allowDigest); diff != "" {
+			t.Errorf("(-written +read):\n%s", diff)
+		}
+	})
+}
+
 // Each version of the binary form that was ever written has a file here, and
 // what is to be read from it beside it.
 func TestOldBinaryFormsStayReadable(t *testing.T) {

@@ -93,6 +93,26 @@ func TestParseOrder(t *testing.T) {
 	}
 }
 
+func FuzzParseOrder(f *testing.F) {
+	for _, s := range []string{"total", "p95", "p99.9", "rows_sent:avg", "InnoDB_IO_r_wait:p50", ":", "p1e1"} {
+		f.Add(s)
+	}
+	p := profileOf(f, Options{}, randomEvents(rand.New(rand.NewPCG(1, 1)), 20))
+	f.Fuzz(func(t *testing.T, s string) {
+		by, err := ParseOrder(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseOrder(by.String())
+		if err != nil || again.String() != by.String() {
+			t.Errorf("%q reads as %q, and that as %q, %v", s, by, again, err)
+		}
+		if n := len(p.Top(0, by)); n != p.Len() {
+			t.Errorf("%q ranks %d of %d classes", s, n, p.Len())
+		}
+	})
+}
+
 func TestOrderTellsWhichHistogramItAsks(t *testing.T) {
 	for name, want := range map[string]Measure{"rows_sent:p95": RowsSent, "rows_examined:p95": 0, "p99": 0, "rows_sent:avg": 0, "total": 0} {
 		by, err := ParseOrder(name)
