@@ -10,7 +10,9 @@ import (
 // and none goes.
 const jsonVersion = 1
 
-// Times are null where the log does not tell them, time spans in seconds.
+// Times are null where the log does not tell them, time spans in seconds. The
+// total time of the profile is that of the events, as logged; beside it stands
+// what it comes to with their weights, as the total times of classes do.
 
 type jsonProfile struct {
 	Quern        int         `json:"quern"`
@@ -20,6 +22,7 @@ type jsonProfile struct {
 	Filtered     uint64      `json:"filtered"`
 	Classes      int         `json:"classes"`
 	TotalTime    float64     `json:"total_time"`
+	WeightedTime float64     `json:"weighted_time"`
 	From         *time.Time  `json:"from"`
 	To           *time.Time  `json:"to"`
 	Threshold    float64     `json:"threshold"`
@@ -72,7 +75,8 @@ func (p *Profile) WriteJSON(w io.Writer, n int, by Order) error {
 		Skipped:      p.Skipped,
 		Filtered:     p.Filtered,
 		Classes:      p.Len(),
-		TotalTime:    p.TotalSeconds(),
+		TotalTime:    p.LoggedSeconds(),
+		WeightedTime: p.TotalSeconds(),
 		From:         jsonTime(p.From()),
 		To:           jsonTime(p.To()),
 		Threshold:    p.Threshold().Seconds(),

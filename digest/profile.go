@@ -19,6 +19,7 @@ type totals struct {
 	filtered uint64
 
 	time       Summary   // query times of all events
+	logged     uint64    // their sum in nanoseconds, whatever the weights; stays at the largest number
 	statements Durations // query times of Statements
 	fraction   bool      // a statement's query time is no whole second
 
@@ -34,6 +35,7 @@ func (t *totals) add(f *facts, kind Kind) {
 	t.sessionSampled = t.sessionSampled || f.sessionSampled
 	if len(f.values) > 0 && f.values[0].measure == QueryTime {
 		t.time.add(f.queryTime, f.weight)
+		t.logged = addSaturated(t.logged, uint64(f.queryTime))
 		if kind == Statements {
 			t.statements.h.add(f.queryTime, f.weight)
 			t.fraction = t.fraction || f.queryTime%int64(time.Second) != 0
@@ -64,6 +66,7 @@ func (t *totals) merge(o *totals) {
 	t.skipped += o.skipped
 	t.filtered += o.filtered
 	t.time.merge(&o.time)
+	t.logged = addSaturated(t.logged, o.logged)
 	t.statements.Merge(&o.statements)
 	t.fraction = t.fraction || o.fraction
 	t.sessionSampled = t.sessionSampled || o.sessionSampled
@@ -168,6 +171,10 @@ func (p *Profile) TotalTime() time.Duration {
 	m := p.totals.time.sums()
 	return time.Duration(m.sum.roundedInt64())
 }
+
+// LoggedSeconds returns the sum of the query times of the events as logged, in
+// seconds: TotalSeconds of a log that is not sampled.
+func (p *Profile) LoggedSeconds() float64 { return float64(p.totals.logged) / 1e9 }
 
 // TotalSeconds is TotalTime in seconds, without a limit.
 func (p *Profile) TotalSeconds() float64 { return p.totals.time.Sum() / 1e9 }

@@ -54,16 +54,16 @@ func topqueries(t *testing.T, ctx context.Context, stdin io.Reader, args ...stri
 
 // result is the part of the JSON form that the tests look at.
 type result struct {
-	Quern       int
-	Events      uint64
-	Weight      float64
-	Skipped     uint64
-	Classes     int
-	TotalTime   float64 `json:"total_time"`
-	From, To    *time.Time
-	Interrupted bool
-	Sources     []struct{ Name string }
-	Queries     []struct {
+	Quern        int
+	Events       uint64
+	Weight       float64
+	Skipped      uint64
+	Classes      int
+	WeightedTime float64 `json:"weighted_time"`
+	From, To     *time.Time
+	Interrupted  bool
+	Sources      []struct{ Name string }
+	Queries      []struct {
 		Rank        int
 		ID          string
 		Fingerprint string
@@ -138,8 +138,8 @@ func TestTheSampleIsWhatItsGeneratorWrites(t *testing.T) {
 	if r.Events != truth.Total.Count || r.Weight != float64(truth.Total.Weight) {
 		t.Errorf("%d events of weight %v, want %d and %d", r.Events, r.Weight, truth.Total.Count, truth.Total.Weight)
 	}
-	if d := r.TotalTime - truth.Total.WeightedTime.Seconds(); d > 1e-6 || d < -1e-6 {
-		t.Errorf("total time %v, want %v", r.TotalTime, truth.Total.WeightedTime.Seconds())
+	if d := r.WeightedTime - truth.Total.WeightedTime.Seconds(); d > 1e-6 || d < -1e-6 {
+		t.Errorf("weighted time %v, want %v", r.WeightedTime, truth.Total.WeightedTime.Seconds())
 	}
 }
 
@@ -168,8 +168,8 @@ func TestSeveralFilesOfAnyCompressionMakeOneProfile(t *testing.T) {
 	if r.Events != events {
 		t.Errorf("%d events, want %d", r.Events, events)
 	}
-	if d := r.TotalTime - total.Seconds(); d > 1e-6 || d < -1e-6 {
-		t.Errorf("total time %v, want %v", r.TotalTime, total.Seconds())
+	if d := r.WeightedTime - total.Seconds(); d > 1e-6 || d < -1e-6 {
+		t.Errorf("weighted time %v, want %v", r.WeightedTime, total.Seconds())
 	}
 	if len(r.Sources) != 4 || r.Sources[3].Name != "standard input" {
 		t.Errorf("sources %v", r.Sources)
