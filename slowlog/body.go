@@ -38,9 +38,9 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		b.flat(s, i)
 		return i, false
 	}
-	if end, after, ok := cutLine(s, i, final); !ok {
+	if end, after, ok, more := ownLine(s, i, final); more {
 		return 0, true
-	} else if strings.HasPrefix(s[i:end], "use ") {
+	} else if ok && strings.HasPrefix(s[i:end], "use ") {
 		if s[end-1] != ';' {
 			if end, after, more = brokenUse(s, i, end, after, final); more {
 				return 0, true
@@ -58,9 +58,9 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 			i = after
 		}
 	}
-	if end, after, ok := cutLine(s, i, final); !ok {
+	if end, after, ok, more := ownLine(s, i, final); more {
 		return 0, true
-	} else if set, stamped, ok := setValues(s[i:end]); ok && (stamped || !d.state.stamps) {
+	} else if set, stamped, is := setValues(s[i:end]); ok && is && (stamped || !d.state.stamps) {
 		follows, more := followed(s, after, false, final)
 		if follows && !more && !stamped {
 			follows, more = noBanner(s, after, final)
@@ -91,6 +91,17 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		return i, false
 	}
 	return b.findEnd(s, i, d, final)
+}
+
+// ownLine returns the line at s[i:] if it is no longer than one that servers
+// write of themselves.
+func ownLine(s string, i int, final bool) (end, next int, ok, more bool) {
+	const longest = 4 << 10
+	end, next, ok = cutLine(s, i, final)
+	if !ok {
+		return i, i, false, len(s)-i <= longest
+	}
+	return end, next, end-i <= longest, false
 }
 
 // followed reports whether a statement's line, not a header or the end, stands

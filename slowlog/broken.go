@@ -79,7 +79,7 @@ func brokenUse(s string, i, end, next int, final bool) (int, int, bool) {
 		}
 		if e == at || s[e-1] != ';' {
 			if after == len(s) {
-				break
+				return end, next, !final && len(s)-i < maxSchema
 			}
 			continue
 		}

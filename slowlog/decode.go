@@ -78,6 +78,7 @@ type state struct {
 	cut    bool       // the last record was longer than MaxStatement: its rest comes
 	rest   lexer.Scan // if cut, over what has come of its statement
 	closed bool       // if cut, a semicolon ends the last line of that
+	inLine bool       // the rest of a damaged line comes
 }
 
 // A verdict says what next made of the start of a window.
@@ -95,6 +96,9 @@ const (
 func (d *decoder) next(s string, final bool) (n int, v verdict) {
 	if d.state.cut {
 		return d.skipRest(s, final)
+	}
+	if d.state.inLine {
+		return d.skipLine(s, 0, final)
 	}
 	i := 0
 	for i < len(s) && isBlank(s[i]) {
@@ -123,8 +127,11 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 	case strings.HasPrefix(s[i:], adminPrefix):
 		// The log was cut within a record; the command is whole.
 		_, next, ok := cutLine(s, i, final)
-		if !ok {
+		if !ok && len(s)-i < maxHeaderLine {
 			return 0, needMore
+		}
+		if !ok || next-i > maxHeaderLine {
+			return d.skipLine(s, i, final)
 		}
 		d.body = body{start: i, end: next}
 		d.lines = d.lines[:0]
@@ -133,8 +140,14 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 	}
 	start := i
 	h, more := d.scanHeader(s, start, final)
-	if more {
+	switch {
+	case more:
 		return 0, needMore
+	case h.long && h.end == start:
+		return d.skipLine(s, start, final)
+	case h.long:
+		d.damage(NoHeader, s[start:h.end], start, s)
+		return h.end, skipped
 	}
 	d.query = h.query
 	end, more := d.body.find(s, h, d, final)
@@ -212,10 +225,10 @@ func (d *decoder) garbage(s string, i int, final bool) (int, verdict) {
 			if p > i {
 				break
 			}
-			if len(s) < maxHeaderLine {
+			if len(s)-i < maxHeaderLine {
 				return 0, needMore
 			}
-			next = len(s) - 1
+			return d.skipLine(s, i, final)
 		}
 		p = next
 		if p < len(s) && !isBlank(s[p]) {
@@ -233,8 +246,22 @@ func (d *decoder) garbage(s string, i int, final bool) (int, verdict) {
 	return p, skipped
 }
 
-// maxHeaderLine bounds what is kept back for a line of a header.
-const maxHeaderLine = 64 << 10
+// skipLine skips the line at s[i:], or what the window has of it, as damage.
+func (d *decoder) skipLine(s string, i int, final bool) (int, verdict) {
+	_, next, ok := cutLine(s, i, final)
+	d.state.inLine = !ok
+	if !ok {
+		next = len(s)
+	}
+	d.damage(NoHeader, s[i:next], i, s)
+	return next, skipped
+}
+
+// What is longer is no header, or no line of one that has to be seen whole.
+const (
+	maxHeaderLine = 64 << 10
+	maxHeader     = 2 << 20
+)
 
 // damage counts and reports text, which stands at s[at:].
 func (d *decoder) damage(r Reason, text string, at int, s string) {
@@ -289,6 +316,7 @@ type header struct {
 	timed     bool // one of them is a "# Time" line
 	user      bool // one of them is a "# User@Host" line
 	flat      bool // the whole record stands on one line
+	long      bool // too long for a header: the lines up to end are none
 }
 
 const (
@@ -305,8 +333,13 @@ type span struct{ start, end int }
 // d.lines. A line that could only be the first of another header ends them.
 func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) {
 	d.lines = d.lines[:0]
+	start := i
 	for i < len(s) {
 		end, next, ok := cutLine(s, i, final)
+		if ok && next-start > maxHeader || !ok && len(s)-start > maxHeader {
+			h.long, h.end = true, i
+			return h, false
+		}
 		if !ok {
 			return h, true
 		}
@@ -425,15 +458,15 @@ func bannerAt(s string, i int, final bool) (n int, ok, more bool) {
 	if !whole {
 		return 0, false, len(s)-i < maxHeaderLine
 	}
-	if !isBannerLine(s[i:end]) {
+	if end-i > maxHeaderLine || !isBannerLine(s[i:end]) {
 		return 0, false, false
 	}
 	for _, is := range []func(string) bool{isPortLine, isColumnLine} {
 		end, after, whole := cutLine(s, next, final)
-		if !whole {
+		if !whole && len(s)-next < maxHeaderLine {
 			return 0, false, true
 		}
-		if !is(s[next:end]) {
+		if !whole || end-next > maxHeaderLine || !is(s[next:end]) {
 			break
 		}
 		next = after

@@ -187,7 +187,7 @@ func (e *each) work(worker int) {
 		assumed := *e.known.Load()
 		b.read(p.buf, p.limit, p.base, 1, assumed, p.final)
 		h := <-p.prev
-		if h.at == p.base && h.state.stamps == assumed.stamps && !h.state.cut {
+		if h.at == p.base && h.state.stamps == assumed.stamps && !h.state.cut && !h.state.inLine {
 			b.adopt(h)
 		} else {
 			buf, limit := p.buf, p.limit

@@ -38,7 +38,7 @@ var heads = []string{
 // once, byte by byte and by several goroutines: the same events, each byte
 // accounted for, and written and read again. QUERN_LONG=1 tries a hundred times as many.
 func TestMixesReadTheSameEveryWay(t *testing.T) {
-	n := 200
+	n := 100
 	if os.Getenv("QUERN_LONG") == "1" {
 		n *= 100
 	}

@@ -18,12 +18,14 @@ type State struct {
 	Within bool   `json:"within,omitempty"`
 	Open   uint32 `json:"open,omitempty"`
 	Closed bool   `json:"closed,omitempty"`
+	// InLine says that the rest of a damaged line comes.
+	InLine bool `json:"in_line,omitempty"`
 }
 
 // State returns where the Reader stands behind the last event.
 func (r *Reader) State() State {
 	s := &r.dec.state
-	st := State{Offset: r.dec.base, Line: r.dec.line, Time: s.time, Schema: s.schema, Stamped: s.stamps, Within: s.cut}
+	st := State{Offset: r.dec.base, Line: r.dec.line, Time: s.time, Schema: s.schema, Stamped: s.stamps, Within: s.cut, InLine: s.inLine}
 	if s.cut {
 		st.Open, st.Closed = s.rest.Snapshot(), s.closed
 	}
@@ -34,7 +36,7 @@ func (r *Reader) State() State {
 // one behind st.Offset. The zero State is the start of an input.
 func (r *Reader) Resume(st State) {
 	r.dec.base, r.dec.line = st.Offset, max(st.Line, 1)
-	r.dec.state = state{time: st.Time, schema: st.Schema, stamps: st.Stamped, cut: st.Within, closed: st.Closed}
+	r.dec.state = state{time: st.Time, schema: st.Schema, stamps: st.Stamped, cut: st.Within, closed: st.Closed, inLine: st.InLine}
 	if st.Within {
 		r.dec.state.rest.Restore(st.Open)
 	}
