@@ -52,7 +52,43 @@ func (o FingerprintOptions) mode() lexer.Mode {
 	return m
 }
 
-// Fingerprint returns the fingerprint of sql with the default options.
+// Fingerprint returns the fingerprint of sql with the default options: the
+// statement without its literals, in one spelling.
+//
+// Literals:
+//   - A literal is ?, as a placeholder is. Its sign goes with it where it cannot
+//     be an operator (a = -5, but a - 5 is a - ?), and so do an introducer
+//     (_utf8mb4'x'), the N of N'x', the type of DATE '2024-01-01', and strings
+//     behind a string.
+//   - NULL, TRUE and FALSE are literals, but not behind IS, and NULL not where a
+//     definition has it.
+//   - The literals of ORDER BY 2 and of LIMIT are literals like others; LIMIT
+//     ?, ? and LIMIT ? OFFSET ? stay apart, as they are written.
+//   - USE shop is use ?. Names of variables and of hosts stay.
+//
+// Lists:
+//   - IN (1, 2, 3) is in(?+), however many there are, and so are rows of
+//     literals. Beside other elements a run of literals is one: in(a, ?).
+//   - The rows behind VALUES are values(?+), whatever they hold, except a query:
+//     NOW() in some rows of a bulk INSERT shall not make a class of its own.
+//   - The arguments of a function and the items of a SELECT stay, and so do the
+//     queries of a UNION and the terms of an OR: they are structure.
+//
+// Spelling:
+//   - ASCII letters are small, names included; the spaces are the same whatever
+//     they were; final semicolons go.
+//   - Backticks, and double quotes under ANSIQuotes, stay as backticks where the
+//     name needs them: where it has other characters than letters, digits, _
+//     and $, or spells a word that is reserved in every version since 5.7.
+//   - Comments go. Executable comments are code. Hints stay where a server reads
+//     them, with their numbers as ?.
+//   - An administrator command of a slow log stays as it is.
+//
+// A text that was cut off has the fingerprint of what there is of it, with a
+// string or name without end as ?, and open lists closed.
+//
+// A fingerprint is its own fingerprint. To make one takes time linear in the
+// text, and any bytes will do; those that are no text stay in names.
 func Fingerprint(sql string) string {
 	var f Fingerprinter
 	return string(f.Append(nil, sql))
