@@ -141,6 +141,13 @@ func TestFlagsReachTheReaders(t *testing.T) {
 	}
 }
 
+func TestTheSampleIsAPageToo(t *testing.T) {
+	status, out, errs := goals(t, "", "-format", "html")
+	if status != 0 || errs != "" || !strings.HasPrefix(out, "<!DOCTYPE html>") || !strings.Contains(out, "sphinx") || !strings.Contains(out, "<svg") {
+		t.Errorf("status %d, %s, a page of %d bytes", status, errs, len(out))
+	}
+}
+
 func TestASlowLogOfOnesOwnIsJoined(t *testing.T) {
 	var log, slow bytes.Buffer
 	if err := loggen.ShopRequests(&log, &slow, loggen.RequestOptions{Seed: 4, Requests: 500}); err != nil {
