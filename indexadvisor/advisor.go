@@ -608,7 +608,9 @@ func (r *run) worth(w *workload, chosen []candidate) []candidate {
 			with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
 			saved := without - with
 			perSecond := saved * it.query.PerDay / 86400
-			if saved > trifle && with <= 0.8*without || perSecond > trifle {
+			// In a join of many tables each index gains a part only.
+			part := 0.4 / float64(max(2, it.width()))
+			if saved > trifle && saved >= part*without || perSecond > trifle {
 				serves = true
 				break
 			}

@@ -175,3 +175,26 @@ func TestSizeGrowsWithColumns(t *testing.T) {
 		t.Errorf("an index of ten rows takes %d bytes, a page expected", got)
 	}
 }
+
+// A join of many tables is planned within bounds, and still finds the index.
+func TestJoinOfManyTables(t *testing.T) {
+	m := newMemory(t)
+	var from, conds []string
+	for i := range 20 {
+		m.add(fmt.Sprintf("CREATE TABLE t%d (id INT PRIMARY KEY, up INT, a INT, pad VARCHAR(200))", i), 3000, func(k int) []any { return []any{k, k * 7 % 3000, k % 500, "x"} })
+		from = append(from, fmt.Sprintf("t%d", i))
+		if i > 0 {
+			conds = append(conds, fmt.Sprintf("t%d.up = t%d.id", i, i-1))
+		}
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	a, err := New(&m.Rows, Options{}).Advise(ctx, Query{Schema: "s", SQL: "SELECT * FROM " + strings.Join(from, ", ") + " WHERE " + strings.Join(conds, " AND ") + " AND t0.a = 7"})
+	if err != nil || a.Incomplete {
+		t.Fatalf("after %v: %v", time.Since(start), err)
+	}
+	if len(a.Suggestions) == 0 {
+		t.Errorf("nothing is suggested: %s", strings.Join(a.Notes, "\n"))
+	}
+}

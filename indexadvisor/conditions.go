@@ -8,8 +8,17 @@ import (
 	"strings"
 )
 
+// maxTables is how many tables a SELECT may read to be looked into; the
+// servers' own limit is 61.
+const maxTables = 61
+
 // finish classifies the conditions of a block.
 func (a *analysis) finish(b *block) {
+	if len(b.accesses) > maxTables {
+		a.note("a SELECT over %d tables is not looked into", len(b.accesses))
+		b.accesses, b.edges, b.conds, b.order, b.group = nil, nil, nil, nil, nil
+		return
+	}
 	for _, c := range b.conds {
 		a.finishCondition(b, c)
 	}

@@ -452,33 +452,25 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 		return plan{}
 	}
 	best := plan{cost: math.Inf(1)}
-	budget := 2000
-	var extend func(p plan, before uint64, ordered, grouped bool, rest float64)
-	extend = func(p plan, before uint64, ordered, grouped bool, rest float64) {
-		if budget <= 0 && !math.IsInf(best.cost, 1) {
+	budget := 500 // partial plans; the first one is completed in any case
+	var extend func(p plan, before uint64, ordered, grouped bool)
+	extend = func(p plan, before uint64, ordered, grouped bool) {
+		if budget--; budget < 0 && !math.IsInf(best.cost, 1) {
 			return
 		}
 		if len(p.steps) == k {
-			budget--
 			if p = b.close(p, ordered, grouped); p.cost < best.cost {
 				best = p
 				best.steps = slices.Clone(p.steps)
 			}
 			return
 		}
-		for _, x := range b.accesses {
-			if before>>x.id&1 == 1 || slices.ContainsFunc(x.after, func(y *access) bool { return before>>y.id&1 == 0 }) {
-				continue
-			}
-			options := b.options(server, x, indexes, before)
+		for _, options := range b.next(server, indexes, before) {
 			if len(p.steps) > 0 {
 				options = options[:1]
-				if p.cost+rest*options[0].cost > 8*best.cost {
-					continue
-				}
 			}
 			for _, s := range options {
-				q := p
+				x, q := s.access, p
 				q.steps = append(slices.Clone(p.steps), s)
 				ord, grp := ordered, grouped
 				if len(p.steps) == 0 {
@@ -499,12 +491,25 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 						q.out = max(q.out, p.out)
 					}
 				}
-				extend(q, before|1<<x.id, ord, grp, q.out)
+				extend(q, before|1<<x.id, ord, grp)
 			}
 		}
 	}
-	extend(plan{}, 0, false, false, 1)
+	extend(plan{}, 0, false, false)
 	return best
+}
+
+// next lists the ways to read each table that may be read next, cheapest
+// first, so that a good plan is found early.
+func (b *block) next(server Server, indexes func(*Table) []*Index, before uint64) [][]step {
+	var list [][]step
+	for _, x := range b.accesses {
+		if before>>x.id&1 == 0 && !slices.ContainsFunc(x.after, func(y *access) bool { return before>>y.id&1 == 0 }) {
+			list = append(list, b.options(server, x, indexes, before))
+		}
+	}
+	slices.SortStableFunc(list, func(s, t []step) int { return cmpFloat(s[0].cost, t[0].cost) })
+	return list
 }
 
 // options are the ways to read x that may turn out best: the cheapest, and
@@ -518,15 +523,7 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(s, t step) int {
-		switch {
-		case s.cost < t.cost:
-			return -1
-		case s.cost > t.cost:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
 	out := list[:1]
 	if before == 0 {
 		for _, s := range list[1:] {

@@ -80,6 +80,17 @@ func (it *item) relevant(added []candidate) []candidate {
 	return out
 }
 
+// width is the number of tables of the item's widest block.
+func (it *item) width() int {
+	n := 0
+	for _, a := range it.variants {
+		for _, b := range a.blocks {
+			n = max(n, len(b.accesses))
+		}
+	}
+	return n
+}
+
 func (it *item) reads(t *Table) bool {
 	for _, a := range it.variants {
 		for _, b := range a.blocks {
@@ -172,14 +183,14 @@ func (w *workload) gather(ctx context.Context, it *item, all []candidate) error 
 		cost float64
 	}
 	var base []candidate
-	for range 3 {
+	for range min(it.width()+1, 8) {
 		now := it.cost(w.server, base)
 		var list []scored
 		for _, c := range all {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if cost := it.cost(w.server, append(slices.Clone(base), c)); cost < now*0.97 {
+			if cost := it.cost(w.server, append(slices.Clone(base), c)); cost < now*0.99 {
 				list = append(list, scored{c, cost})
 			}
 		}

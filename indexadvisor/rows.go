@@ -13,7 +13,7 @@ import (
 // Rows is a Catalog and a Counter over tables in memory, for tests of code
 // that takes advice, and for advice on data that is on no server. It counts
 // comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR and NOT; strings are
-// compared without regard to case.
+// compared without regard to case. It is not for concurrent use.
 type Rows struct {
 	// For is the server that the advice is for; the zero value means MySQL 8.4.
 	For Server
