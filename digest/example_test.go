@@ -127,6 +127,7 @@ func ExampleProfile_WriteJSON() {
 	//   "filtered": 0,
 	//   "classes": 2,
 	//   "total_time": 1.5,
+	//   "weighted_time": 1.5,
 	//   "from": "2026-03-01T10:00:00Z",
 }
 
