@@ -181,11 +181,10 @@ func (d *Diff) latency(c *Change, before, after *Class) {
 	var sums [2]struct{ weight, time float64 }
 	for side, h := range [2]*Histogram{before.QueryTime.Histogram(), after.QueryTime.Histogram()} {
 		for i, w := range h.cells() {
-			low, high := bucketRange(i)
-			if high < int64(d.Threshold) {
+			if _, high := bucketRange(i); high < int64(d.Threshold) {
 				continue
 			}
-			p := pair{value: float64(low+high) / 2}
+			p := pair{value: float64(bucketMiddle(i))}
 			p.weight[side] = floatWeight(w)
 			pairs = append(pairs, p)
 			sums[side].weight += p.weight[side]

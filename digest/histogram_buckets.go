@@ -70,7 +70,7 @@ func bucketRange(i int) (low, high int64) {
 // bucketMiddle returns a value that is off by at most 1 % of any in the bucket.
 func bucketMiddle(i int) int64 {
 	low, high := bucketRange(i)
-	return min(low+(high-low)/2, low+low/100)
+	return low + min((high-low)/2, low/100)
 }
 
 // buckets holds the weight in units of each bucket: as a sorted list while few
