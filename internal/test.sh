@@ -70,10 +70,12 @@ tests() {
 		END { printf "%s", out }'
 	local status=${PIPESTATUS[0]}
 	count() { grep -c -- "$1" "$tmp/log"; }
-	passed=$((passed + $(count '^--- PASS'))) failed=$((failed + $(count '^--- FAIL'))) skipped=$((skipped + $(count '^ *--- SKIP')))
+	passed=$((passed + $(count '^--- PASS'))) skipped=$((skipped + $(count '^ *--- SKIP')))
 	if [ "$status" != 0 ]; then
+		# tests, and packages that did not build or ended otherwise
 		failures="$failures$(sed -n 's/^--- FAIL: \([^ ]*\).*/	\1/p; s/^FAIL\(	.*\)/\1/p' "$tmp/log")"$'\n'
-		grep -q '^--- FAIL' "$tmp/log" || failed=$((failed + 1))
+		local n=$(($(count '^--- FAIL') + $(count ' failed\]$')))
+		failed=$((failed + (n > 0 ? n : 1)))
 	fi
 	# why tests were skipped, each reason once
 	awk '/^=== / { test = $3 }
