@@ -10,6 +10,9 @@ import (
 // maxPlanBytes bounds the text of a plan that is parsed. Servers print far less.
 const maxPlanBytes = 16 << 20
 
+// maxPlanNodes bounds the steps of a plan, which are compared with each other.
+const maxPlanNodes = 5000
+
 // maxPlanDepth bounds the nesting of a plan's nodes.
 const maxPlanDepth = 300
 
@@ -91,9 +94,16 @@ func ParseRows(columns []string, rows [][]sql.NullString) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) finish() *Plan {
+// finish ends the building of a plan.
+func (p *Plan) finish() (*Plan, error) {
+	n := 0
+	for range p.Root.All() {
+		if n++; n > maxPlanNodes {
+			return nil, &ParseError{p.Format, fmt.Sprintf("more than %d steps", maxPlanNodes)}
+		}
+	}
 	p.Root.estimate(1)
-	return p
+	return p, nil
 }
 
 // table is a plan as rows.

@@ -32,7 +32,7 @@ func parseJSON(text string) (*Plan, error) {
 	} else {
 		p.Cost = block.number("cost")
 	}
-	return p.finish(), nil
+	return p.finish()
 }
 
 // isMySQL looks for members that MySQL alone prints.

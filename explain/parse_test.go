@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -172,7 +173,7 @@ func TestWhatIsNoPlanIsAnError(t *testing.T) {
 		"", "   ", "hello", "{}", `{"query_block": {`, `{"query_block": {}} and more`, "+----+\n", "->", "-> ",
 		"ERROR 1064 (42000) at line 1: You have an error in your SQL syntax", "id\tname\n1\tx",
 		"+----+----+\n| id | x |\n+----+----+\n| 1 |", strings.Repeat(`{"a":`, 5000),
-		"id\tselect_type\ttable\nx\tSIMPLE\tt",
+		"id\tselect_type\ttable\nx\tSIMPLE\tt", strings.Repeat("-> Filter: x\n", 6000), "id\tselect_type\ttable" + strings.Repeat("\n1\tSIMPLE\tt", 6000),
 	} {
 		var e *ParseError
 		if p, err := Parse(text); !errors.As(err, &e) {
@@ -207,6 +208,46 @@ func FuzzParse(f *testing.F) {
 
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func FuzzParseRows(f *testing.F) {
+	f.Add("id,select_type,table,type,possible_keys,key,key_len,ref,rows,Extra", "1,PRIMARY,<derived2>,ALL,NULL,NULL,NULL,NULL,5,Using where\n2,DERIVED,t,ref,k,k,4,const,3,Using temporary; Using filesort")
+	f.Add("id,select_type,table,rows", "1,PRIMARY,a,1\n2,UNION,b,2\nNULL,UNION RESULT,<union1;2>,NULL")
+	f.Add("id,estRows,task,access object,operator info", "HashJoin_1,5,root,,\n└─TableFullScan_2,7,cop,table:t,keep order:false")
+	f.Fuzz(func(t *testing.T, head, body string) {
+		columns := strings.Split(head, ",")
+		var rows [][]sql.NullString
+		for line := range strings.SplitSeq(body, "\n") {
+			cells := strings.Split(line, ",")
+			for len(cells) < len(columns) {
+				cells = append(cells, "NULL")
+			}
+			values := cellValues(cells[:len(columns)])
+			for i := range values {
+				values[i].String = strings.ReplaceAll(values[i].String, ";2", ",2")
+			}
+			rows = append(rows, values)
+		}
+		p, err := ParseRows(columns, rows)
+		if err != nil {
+			var e *ParseError
+			if !errors.As(err, &e) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		_, _ = p.String(), p.Problems()
+		// Every row of a traditional table stands in the tree, or says why none is read.
+		if p.Format == Traditional {
+			n := 0
+			for range p.Root.All() {
+				n++
+			}
+			if n > 20*len(rows)+20 {
+				t.Errorf("%d nodes of %d rows", n, len(rows))
+			}
 		}
 	})
 }

@@ -55,7 +55,7 @@ func tidb(rows [][]sql.NullString, byName map[string]int) (*Plan, error) {
 	if len(p.Root.Children) > 0 {
 		p.Cost = p.Root.Children[0].Cost
 	}
-	return p.finish(), nil
+	return p.finish()
 }
 
 func tidbNode(name, object, info string) *Node {

@@ -15,7 +15,15 @@ type row struct {
 	selectType string
 	node       *Node
 	flags      extraFlags
+
+	fills   int   // id of the block that fills this table, of <derivedN>; 0 for none
+	members []int // ids of the set operation that this row is the result of
+	cut     bool  // the list of members ends with ...
 }
+
+// maxPlanRows bounds the rows of a table that is parsed, since rows are looked up
+// by each other. A join has 61 tables at most.
+const maxPlanRows = 5000
 
 // extraFlags are the words of Extra that make nodes of their own.
 type extraFlags struct {
@@ -34,6 +42,9 @@ func traditional(rows [][]sql.NullString, byName map[string]int) (*Plan, error) 
 		}
 		return ""
 	}
+	if len(rows) > maxPlanRows {
+		return nil, &ParseError{Traditional, fmt.Sprintf("more than %d rows", maxPlanRows)}
+	}
 	var all []*row
 	for i, r := range rows {
 		x := &row{id: -1, selectType: cell(r, "select_type")}
@@ -43,11 +54,15 @@ func traditional(rows [][]sql.NullString, byName map[string]int) (*Plan, error) 
 			return nil, &ParseError{Traditional, fmt.Sprintf("row %d: the id is not a number", i+1)}
 		}
 		x.node = tableNode(x, func(name string) string { return cell(r, name) })
+		if m := derivedRef.FindStringSubmatch(x.node.Name); m != nil {
+			x.fills, _ = strconv.Atoi(m[1])
+		}
+		x.members, x.cut = setMembers(x.node.Name)
 		all = append(all, x)
 	}
 	b := builder{rows: all, plan: p, used: make(map[*row]bool), built: make(map[int]*Node)}
 	p.Root = b.root()
-	return p.finish(), nil
+	return p.finish()
 }
 
 func tableNode(x *row, cell func(string) string) *Node {
@@ -113,7 +128,7 @@ func (b *builder) root() *Node {
 	var root *Node
 	// A set operation at the top stands first as its members do.
 	for _, x := range b.rows {
-		if ids, _ := setMembers(x); len(ids) > 0 && b.owner(x) == nil && slices.Contains(ids, b.rows[0].id) {
+		if slices.Contains(x.members, b.rows[0].id) && b.owner(x) == nil {
 			root = b.set(x)
 			break
 		}
@@ -157,17 +172,15 @@ func (b *builder) unsure(why string) {
 // owner returns the row whose table the block of x fills.
 func (b *builder) owner(x *row) *row {
 	for _, y := range b.rows {
-		if m := derivedRef.FindStringSubmatch(y.node.Name); m != nil && y != x {
-			if id, _ := strconv.Atoi(m[1]); id == x.id {
-				return y
-			}
+		if y.fills == x.id && y.fills > 0 && y != x {
+			return y
 		}
 	}
 	return nil
 }
 
-func setMembers(x *row) (ids []int, cut bool) {
-	m := setRef.FindStringSubmatch(x.node.Name)
+func setMembers(name string) (ids []int, cut bool) {
+	m := setRef.FindStringSubmatch(name)
 	if m == nil {
 		return nil, false
 	}
@@ -184,7 +197,7 @@ func setMembers(x *row) (ids []int, cut bool) {
 // subqueryBody builds the block of a subquery, which may be a set operation.
 func (b *builder) subqueryBody(x *row) *Node {
 	for _, y := range b.rows {
-		if ids, _ := setMembers(y); !b.used[y] && len(ids) > 0 && ids[0] == x.id {
+		if !b.used[y] && len(y.members) > 0 && y.members[0] == x.id {
 			return b.set(y)
 		}
 	}
@@ -194,7 +207,7 @@ func (b *builder) subqueryBody(x *row) *Node {
 // set builds a UNION, INTERSECT or EXCEPT from its result row.
 func (b *builder) set(x *row) *Node {
 	b.used[x] = true
-	ids, cut := setMembers(x)
+	ids, cut := slices.Clone(x.members), x.cut && len(x.members) > 0
 	n := &Node{Op: OpSet, SelectID: max(x.id, 0), SelectType: x.selectType, Name: x.node.Name, Extra: x.node.Extra}
 	n.SetOperation = strings.ToLower(strings.TrimSuffix(x.selectType, " RESULT"))
 	if n.SetOperation == "unit" {
@@ -237,7 +250,7 @@ func (b *builder) set(x *row) *Node {
 
 func (b *builder) setRow(id int) *row {
 	for _, y := range b.rows {
-		if ids, _ := setMembers(y); y.id == id && len(ids) > 0 && !b.used[y] {
+		if y.id == id && len(y.members) > 0 && !b.used[y] {
 			return y
 		}
 	}
@@ -246,7 +259,7 @@ func (b *builder) setRow(id int) *row {
 
 func (b *builder) first(id int) *row {
 	for _, y := range b.rows {
-		if y.id == id && setRef.FindString(y.node.Name) == "" {
+		if y.id == id && y.members == nil {
 			return y
 		}
 	}
@@ -259,7 +272,7 @@ func (b *builder) block(id int) *Node {
 	b.built[id] = n
 	var rows []*row
 	for _, x := range b.rows {
-		if x.id == id && !b.used[x] && setRef.FindString(x.node.Name) == "" {
+		if x.id == id && !b.used[x] && x.members == nil {
 			rows = append(rows, x)
 			b.used[x] = true
 		}
@@ -358,11 +371,10 @@ func (b *builder) tableOf(x *row) *Node {
 	if x.flags.none != "" && n.Access == "" {
 		return &Node{Op: OpNone, SelectID: n.SelectID, SelectType: n.SelectType, Name: n.Name, Detail: x.flags.none, Extra: n.Extra}
 	}
-	m := derivedRef.FindStringSubmatch(n.Name)
-	if m == nil {
+	id := x.fills
+	if id == 0 {
 		return n
 	}
-	id, _ := strconv.Atoi(m[1])
 	mat := &Node{Op: OpMaterialize}
 	switch {
 	case b.built[id] != nil:
@@ -382,7 +394,7 @@ func (b *builder) tableOf(x *row) *Node {
 
 func (b *builder) unionOf(id int) *row {
 	for _, y := range b.rows {
-		if ids, _ := setMembers(y); len(ids) > 0 && ids[0] == id && !b.used[y] {
+		if len(y.members) > 0 && y.members[0] == id && !b.used[y] {
 			return y
 		}
 	}

@@ -34,7 +34,7 @@ func parseTree(text string) (*Plan, error) {
 	if strings.HasPrefix(strings.TrimPrefix(text, "-> "), notExecutable) {
 		p := &Plan{Format: Tree, Unsure: "the server shows no tree for this statement: ask for the traditional format"}
 		p.Root = &Node{Op: OpOther, Detail: notExecutable}
-		return p.finish(), nil
+		return p.finish()
 	}
 	type open struct {
 		indent int
@@ -76,7 +76,7 @@ func parseTree(text string) (*Plan, error) {
 	}
 	p := &Plan{Format: Tree, Root: fromSteps(roots)}
 	p.Cost = roots[0].firstCost()
-	return p.finish(), nil
+	return p.finish()
 }
 
 func readStep(s string) (*step, error) {
@@ -170,7 +170,7 @@ func parseJSON2(root object) (*Plan, error) {
 	if !plan.has("operation") {
 		p.Unsure = "the server shows no tree for this statement: ask for the traditional format"
 		p.Root = &Node{Op: OpOther, Detail: notExecutable}
-		return p.finish(), nil
+		return p.finish()
 	}
 	s := stepOf(plan)
 	if s.text == notExecutable {
@@ -178,7 +178,7 @@ func parseJSON2(root object) (*Plan, error) {
 	}
 	p.Root = fromSteps([]*step{s})
 	p.Cost = s.firstCost()
-	return p.finish(), nil
+	return p.finish()
 }
 
 func stepOf(o object) *step {

@@ -154,10 +154,15 @@ func innerFullScan(e *examiner) {
 func blockNestedLoop(e *examiner) {
 	e.stored(func(t *place, rows float64) {
 		outer := t.outer()
-		if !t.Has(BlockNestedLoop) || !e.matters(t.Rows.Or(0)*max(1, outer)) {
+		pairs := t.Rows.Or(0) * max(1, outer)
+		if !t.Has(BlockNestedLoop) || !e.matters(pairs) {
 			return
 		}
-		e.add(t.Name, e.scaled(High, rows), fmt.Sprintf("Using join buffer (block nested loop): %s compared with each of %s rows", reads(t.Node), count(outer)),
+		s := High
+		if pairs >= 100*huge {
+			s = Critical
+		}
+		e.add(t.Name, e.scaled(s, pairs), fmt.Sprintf("Using join buffer (block nested loop): %s compared with each of %s rows", reads(t.Node), count(outer)),
 			"Try an index on the columns by which "+t.Name+" is joined. Without one every pair of rows is compared.")
 	})
 }
@@ -183,9 +188,12 @@ func hashJoin(e *examiner) {
 	})
 }
 
+// maxJoined is how many tables servers join at most, with room to spare.
+const maxJoined = 128
+
 func cartesian(e *examiner) {
 	for _, t := range e.tables {
-		if t.pos < 1 || t.Rows.Or(0) <= 1 || t.outer() <= 1 || t.JoinType != "" {
+		if t.pos < 1 || len(t.join.Children) > maxJoined || t.Rows.Or(0) <= 1 || t.outer() <= 1 || t.JoinType != "" {
 			continue
 		}
 		free := t.Has(Cartesian)
