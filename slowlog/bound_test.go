@@ -88,7 +88,7 @@ func TestReaderTakesBoundedMemory(t *testing.T) {
 			if n := cap(r.buf); n > 6<<20 {
 				t.Errorf("a window of %d MiB", n>>20)
 			}
-			if n := r.Stats().Bytes; n < 16<<20 {
+			if n := r.Stats().Bytes; n < 8<<20 {
 				t.Errorf("read %d MiB of 8", n>>20)
 			}
 		})
