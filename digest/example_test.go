@@ -128,7 +128,6 @@ func ExampleProfile_WriteJSON() {
 	//   "classes": 2,
 	//   "total_time": 1.5,
 	//   "weighted_time": 1.5,
-	//   "from": "2026-03-01T10:00:00Z",
 }
 
 func ExampleCompare() {
