@@ -147,17 +147,17 @@ var checks = []check{
 		needs: needErrors,
 
 		cases: func(e *examiner) (cases []Case) {
-			for _, s := range e.all { // what fails at once costs little and matters all the same
-				part := s.ErrorCount() / max(s.Count, 1)
+			for _, c := range e.all { // what fails at once costs little and matters all the same
+				part := c.ErrorCount() / max(c.Count, 1)
 				if part < e.Errors {
 					continue
 				}
 				var list []string
-				numbers, _ := s.Errors()
+				numbers, _ := c.Errors()
 				for _, n := range numbers {
 					list = append(list, fmt.Sprintf("%s × %d", human.Count(n.Count), n.Number))
 				}
-				cases = append(cases, Case{s.Class, human.Percent(part) + " of its statements: " + strings.Join(list, ", "), s.load * part})
+				cases = append(cases, Case{c, human.Percent(part) + " of its statements: " + strings.Join(list, ", "), e.profile.Share(c) * part})
 			}
 			return cases
 		},
@@ -186,11 +186,10 @@ var checks = []check{
 		limit: func(l *Limits) string { return human.Percent(l.Empty) + " of all statements" },
 		needs: needFast,
 		cases: func(e *examiner) (cases []Case) {
-			for _, s := range e.all {
-				if e.part(s.Class) < e.Empty || !asksForNoData(s.Class) {
-					continue
+			for _, s := range e.noticed {
+				if e.part(s.Class) >= e.Empty && s.noData {
+					cases = append(cases, Case{s.Class, fmt.Sprintf("%s statements, %s of all", human.Count(s.Count), human.Percent(e.part(s.Class))), s.load})
 				}
-				cases = append(cases, Case{s.Class, fmt.Sprintf("%s statements, %s of all", human.Count(s.Count), human.Percent(e.part(s.Class))), s.load})
 			}
 			return cases
 		},
@@ -388,10 +387,6 @@ func flagged(code, title, why, try string, keys []slowlog.Key, large bool) check
 	}
 }
 
-func asksForNoData(c *digest.Class) bool {
-	return c.Verb == "SET" || c.Verb == "SHOW" || readFingerprint(c.Fingerprint).noData
-}
-
 // nPlusOne looks for classes that read by a key, and more often than every other
 // class of the same page, by the page's name in their comments. Without names it
 // asks for more: that another class sends about as many rows as this one runs for
@@ -491,11 +486,11 @@ func oneClient(e *examiner) (cases []Case) {
 	}{{"user", (*digest.Class).Users}, {"host", (*digest.Class).Hosts}} {
 		type sums struct{ load, count float64 }
 		by := make(map[string]sums)
-		for _, s := range e.all {
-			values, _ := kind.of(s.Class)
+		for _, c := range e.all {
+			values, _ := kind.of(c)
 			for _, v := range values {
 				t := by[v.Name]
-				t.load += s.load * v.Count / max(s.Count, 1)
+				t.load += e.profile.Share(c) * v.Count / max(c.Count, 1)
 				t.count += v.Count
 				by[v.Name] = t
 			}

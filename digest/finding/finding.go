@@ -147,26 +147,30 @@ func Default() Limits {
 	}
 }
 
+// maxClasses bounds the classes that are looked at: the heaviest ones.
+const maxClasses = 10_000
+
 // Examine makes all checks on a profile whose classes are statements, as those
 // are that are grouped by their fingerprint.
 func Examine(p *digest.Profile, limits Limits) *Examination {
 	e := &examiner{profile: p, Limits: limits, total: p.TotalSeconds(), statements: p.Count}
-	for _, c := range p.Top(0, digest.ByTotalTime) {
+	for _, c := range p.Top(maxClasses, digest.ByTotalTime) {
 		if c.Kind == digest.Commands {
 			e.commands = append(e.commands, c)
 		}
 		if c.Kind != digest.Statements || c.Fingerprint == "" {
 			continue
 		}
-		s := &subject{Class: c, load: p.Share(c)}
-		e.all = append(e.all, s)
-		heavy := s.load >= limits.Load
+		e.all = append(e.all, c)
+		load := p.Share(c)
+		heavy := load >= limits.Load
 		if heavy || e.part(c) >= limits.Empty {
+			s := &subject{Class: c, load: load}
 			s.read()
 			e.noticed = append(e.noticed, s)
-		}
-		if heavy {
-			e.heavy = append(e.heavy, s)
+			if heavy {
+				e.heavy = append(e.heavy, s)
+			}
 		}
 	}
 	result := &Examination{}
@@ -203,9 +207,9 @@ type examiner struct {
 	total      float64 // seconds
 	statements float64 // and commands
 	commands   []*digest.Class
-	all        []*subject // classes of statements, the heaviest first
-	heavy      []*subject // those that are not let alone
-	noticed    []*subject // and those that are frequent, though they cost little
+	all        []*digest.Class // of statements, the heaviest first
+	heavy      []*subject      // those that are not let alone
+	noticed    []*subject      // and those that are frequent, though they cost little
 }
 
 // A subject is a class of statements under examination.
