@@ -272,10 +272,14 @@ func isAdmin(sql string) bool {
 	return ok && strings.Trim(command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ;\t\r\n") == ""
 }
 
-// cutEllipsis cuts the three dots off by which performance_schema marks a text
-// that it truncated.
+// cutEllipsis cuts white space at the end off, and the three dots by which
+// performance_schema marks a text that it truncated.
 func cutEllipsis(sql string) (text string, truncated bool) {
-	return strings.CutSuffix(strings.TrimRight(sql, " \t\r\n"), "...")
+	end := len(sql)
+	for end > 0 && isSpace(sql[end-1]) {
+		end--
+	}
+	return strings.CutSuffix(sql[:end], "...")
 }
 
 // begin is called before the first token of a statement.
