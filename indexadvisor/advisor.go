@@ -297,6 +297,9 @@ func (r *run) measure(ctx context.Context, a *analysis) error {
 		}
 		for _, x := range b.accesses {
 			if x.counts != nil {
+				if err := r.rare(ctx, x); err != nil {
+					return err
+				}
 				x.play()
 			}
 		}
@@ -373,6 +376,33 @@ func (r *run) distincts(ctx context.Context, b *block) error {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// rare finds out how rare the values are that no row of a sample has.
+func (r *run) rare(ctx context.Context, x *access) error {
+	c := x.counts
+	if !c.Sampled {
+		return nil
+	}
+	for bit, i := range x.bits {
+		p := x.preds[i]
+		if p.Class != Equality || len(p.Keys) != 1 || c.hits(1<<bit) > 0 {
+			continue
+		}
+		col := x.table.column(p.Keys[0].Name)
+		if _, known := c.rare[bit]; known || col == nil {
+			continue
+		}
+		d, err := r.values(ctx, x.table, col, c.Rows)
+		if err != nil {
+			return err
+		}
+		if c.rare == nil {
+			c.rare = map[int]float64{}
+		}
+		c.rare[bit] = 1 / max(1, d)
 	}
 	return nil
 }

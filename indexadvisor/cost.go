@@ -8,8 +8,8 @@ import (
 
 // The cost of reading, in page requests: what the buffer pool is asked for.
 // Handing a row from the engine to the server counts a quarter, sorting one a
-// half. The weights were fitted to measured times; package advisorbench
-// prints the check.
+// half. Package internal/advisorbench measures advice by the same weights and
+// prints how they compare with measured times.
 const (
 	rowCost  = 0.25
 	sortCost = 0.5

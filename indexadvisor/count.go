@@ -35,6 +35,10 @@ type Counts struct {
 	Sampled  bool      // the clusters are a sample
 	Clusters []Cluster // disjoint groups of rows; a single one if all were counted
 	Note     string    // what to know about the sample; "" if nothing
+
+	// rare is the share of rows expected to meet a predicate that no row of
+	// the sample meets, by the number of different values.
+	rare map[int]float64
 }
 
 // Cluster is a group of rows that were counted together, such as a range of
@@ -111,9 +115,14 @@ func (c *Counts) rows(mask uint64) float64 {
 func (c *Counts) independent(mask uint64) float64 {
 	n, share := float64(c.sampled()), 1.0
 	for i := range MaxPredicates {
-		if mask>>i&1 == 1 {
-			share *= max(0.5, float64(c.hits(1<<i))) / n
+		if mask>>i&1 == 0 {
+			continue
 		}
+		one := max(0.5, float64(c.hits(1<<i))) / n
+		if r, ok := c.rare[i]; ok {
+			one = min(one, r)
+		}
+		share *= one
 	}
 	return share
 }

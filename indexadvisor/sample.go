@@ -99,6 +99,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 		list := strings.Join(exprs, ", ")
 		from := "SELECT " + list + " FROM " + quoteTable(t.Schema, t.Name)
 		if s != nil {
+			s.thin(4)
 			from = s.union(0, min(len(s.places), 4*placesPerStatement), list)
 		}
 		by := strings.Join(names, ", ")
@@ -147,7 +148,7 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampl
 	if t.Rows <= exact {
 		return nil, nil
 	}
-	want := max(1000, min(most, t.Rows/25))
+	want := max(1000, min(most, t.Rows/33))
 	s := &sampling{table: quoteTable(t.Schema, t.Name), want: want, limit: want}
 	pk := t.primaryKey()
 	if pk == nil {
@@ -308,6 +309,15 @@ func (s *sampling) strings(low, high string, binary bool, k int, rnd *rand.Rand)
 		}
 	}
 	s.why = "the sample starts at evenly spread strings of the primary key"
+}
+
+// thin keeps every k-th place.
+func (s *sampling) thin(k int) {
+	var kept []place
+	for i := 0; i < len(s.places); i += k {
+		kept = append(kept, s.places[i])
+	}
+	s.places = kept
 }
 
 // escape doubles what would end a string in any sql_mode.
