@@ -168,6 +168,9 @@ func (ex *Explainer) prefix(sv Server) string {
 	return "EXPLAIN EXTENDED "
 }
 
+// maxBlocks bounds the blocks that are explained by themselves.
+const maxBlocks = 50
+
 // guard refuses what the server would run. Only the server can say what names
 // mean: which tables are views, and what a block costs.
 func (ex *Explainer) guard(ctx context.Context, s *session, schema string, r *Rewritten) error {
@@ -180,10 +183,14 @@ func (ex *Explainer) guard(ctx context.Context, s *session, schema string, r *Re
 	blocks := make([]Hazard, 0, len(all))
 	r.Hazards = r.Hazards[:0]
 	for _, h := range all {
-		if h.block != "" {
-			blocks = append(blocks, h)
-		} else {
+		switch {
+		case h.block == "":
 			r.Hazards = append(r.Hazards, h)
+		case !slices.ContainsFunc(blocks, func(b Hazard) bool { return b.block == h.block && b.Code == h.Code }):
+			blocks = append(blocks, h)
+		}
+		if len(blocks) > maxBlocks {
+			return &HazardError{Hazards: []Hazard{{Code: ExecutedBlock, Text: fmt.Sprintf("more than %d blocks might be run while the server plans", maxBlocks)}}}
 		}
 	}
 	if err := ex.refused(r.Hazards); err != nil {

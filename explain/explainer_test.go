@@ -270,11 +270,23 @@ func TestExplainRefusesWhatWouldRunAtLength(t *testing.T) {
 				t.Errorf("%s: got %+v, want %s", c.sql, h.Hazards, want)
 			}
 		}
+		var h *HazardError
+		if _, err := ex.Explain(context.Background(), schema, "SELECT * FROM (SELECT 1 AS a "+manyBlocks(60)+") d"); !errors.As(err, &h) {
+			t.Errorf("sixty blocks: got %v", err)
+		}
 		allowed := New(db, Options{MaxExecuted: 100, Allow: []HazardCode{ExecutedSubquery, ExecutedBlock}})
 		if _, err := allowed.Explain(context.Background(), schema, "SELECT * FROM orders WHERE id IN (5, (SELECT MAX(id) FROM orders WHERE total > 5))"); err != nil {
 			t.Errorf("allowed, yet %v", err)
 		}
 	})
+}
+
+func manyBlocks(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ", (SELECT x FROM (SELECT (SELECT id FROM orders WHERE id = %d) x) q%[1]d) c%[1]d", i)
+	}
+	return b.String()
 }
 
 func TestTheEndOfTheContextKillsTheQuery(t *testing.T) {

@@ -103,6 +103,7 @@ type hazardFinder struct {
 	*statement
 	server Server
 	found  []Hazard
+	places []where // see at
 }
 
 func (h *hazardFinder) add(code HazardCode, text string) {
@@ -243,16 +244,7 @@ func (h *hazardFinder) wanted(i, before int, maria bool) bool {
 	if h.clause(i) != "WHERE" || h.is(before, "BETWEEN") || h.is(before, "AND") && h.between(before) {
 		return true
 	}
-	// In a list of IN, whatever the depth.
-	for j, d := i-1, h.toks[i].depth; j > 0; j-- {
-		if h.toks[j].depth < d && h.op(j, "(") {
-			if h.is(j-1, "IN") {
-				return true
-			}
-			d = h.toks[j].depth
-		}
-	}
-	return false
+	return h.at(i).inList
 }
 
 // listed tells IN ((SELECT …), 5) from IN ((SELECT …)).
@@ -295,27 +287,39 @@ func (h *hazardFinder) with(i int) string {
 	return h.text(0, body) + " "
 }
 
-// clause returns the clause of the nearest query in which token i stands.
-func (h *hazardFinder) clause(i int) string {
-	depth := h.toks[i].depth
-	for j := i - 1; j >= 0; j-- {
-		t := h.toks[j]
-		if t.depth > depth {
-			continue
-		}
-		if h.op(j, "(") && t.depth < depth {
-			depth = t.depth
-			continue
-		}
-		if h.is(j, "SELECT", "FROM", "WHERE", "ON", "HAVING", "GROUP", "ORDER", "SET", "VALUES", "LIMIT", "WINDOW") {
-			return t.word
-		}
-		if h.is(j, "JOIN", "STRAIGHT_JOIN") {
-			return "FROM"
+// where is the place of a token.
+type where struct {
+	clause string // of the nearest query: SELECT, FROM, WHERE, …
+	inList bool   // in the parentheses of IN, at whatever depth
+}
+
+// at returns where token i stands; the first call reads all tokens.
+func (h *hazardFinder) at(i int) where {
+	if h.places == nil {
+		h.places = make([]where, len(h.toks))
+		stack := []where{{}}
+		for j := range h.toks {
+			top := &stack[len(stack)-1]
+			h.places[j] = *top
+			switch {
+			case h.op(j, "("):
+				inner := *top
+				inner.inList = inner.inList || h.is(j-1, "IN")
+				stack = append(stack, inner)
+			case h.op(j, ")") && len(stack) > 1:
+				stack = stack[:len(stack)-1]
+			case h.is(j, "SELECT", "FROM", "WHERE", "ON", "HAVING", "GROUP", "ORDER", "SET", "VALUES", "LIMIT", "WINDOW"):
+				top.clause = h.toks[j].word
+			case h.is(j, "JOIN", "STRAIGHT_JOIN"):
+				top.clause = "FROM"
+			}
 		}
 	}
-	return ""
+	return h.places[i]
 }
+
+// clause returns the clause of the nearest query in which token i stands.
+func (h *hazardFinder) clause(i int) string { return h.at(i).clause }
 
 func (h *hazardFinder) aggregates(from, to, depth int) bool {
 	for i := from; i < to; i++ {

@@ -103,6 +103,10 @@ func Rewrite(sql string, o RewriteOptions) (*Rewritten, error) {
 	return rewrite(sql, o, 0)
 }
 
+// maxNesting bounds the parentheses inside one another. Servers run out of stack
+// long before.
+const maxNesting = 500
+
 // maxUnwrap bounds EXPLAIN of PREPARE of EXPLAIN of ….
 const maxUnwrap = 4
 
@@ -121,6 +125,9 @@ func rewrite(sql string, o RewriteOptions, depth int) (*Rewritten, error) {
 		return nil, r.fail(Placeholder, "it has ? in the place of values; take a sample of the class")
 	}
 	for i, t := range r.toks {
+		if t.depth > maxNesting {
+			return nil, r.fail(Unreadable, fmt.Sprintf("parentheses are nested more than %d deep", maxNesting))
+		}
 		if t.match < 0 && (r.op(i, "(") || r.op(i, ")")) {
 			return nil, r.fail(Unreadable, "a parenthesis has no partner")
 		}
@@ -264,8 +271,10 @@ func (r *rewriter) check() error {
 	if err != nil {
 		parsed = nil
 	}
-	if original, err := sqlparse.Parse(r.src, po); err == nil && r.out.write != readOnly {
+	if r.out.write != readOnly {
+		original, err := sqlparse.Parse(r.src, po)
 		switch {
+		case err != nil: // newer syntax, or MariaDB's: the clauses were told by reserved words
 		case parsed == nil:
 			return r.fail(Unreadable, "the SELECT that was made of it does not parse")
 		case r.out.write != writeInsert && !slices.Equal(tablesOf(original), tablesOf(parsed)):
