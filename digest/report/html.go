@@ -55,6 +55,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Findings != nil {
 		v.Findings = r.findingsView(shown)
 	}
+	v.Overall = viewSections(r.Overall)
 	for i, c := range shown {
 		v.Classes = append(v.Classes, r.classView(i+1, c, times))
 	}
@@ -111,6 +112,7 @@ type profileView struct {
 	Logs            string
 	Diff            *diffView
 	Findings        *findingsView
+	Overall         []Section
 	Tiles           []tile
 	Notes           []note
 	Timeline        template.HTML
@@ -198,6 +200,9 @@ func (r *Report) notes() []note {
 
 func (r *Report) tiles() []tile {
 	p := r.Profile
+	if p.QueryTime.Observed() == 0 {
+		return nil
+	}
 	tiles := []tile{
 		{duration(p.TotalSeconds() * 1e9), "query time"},
 		{count(p.Count), "statements"},
@@ -254,9 +259,7 @@ func (r *Report) classView(rank int, c *digest.Class, times timeAxis) *classView
 		text, _ := cutText(c.Fingerprint, sampleBytes(rank))
 		v.Sample = highlight(text)
 	}
-	for _, s := range r.Sections[c.ID] {
-		v.Sections = append(v.Sections, Section{printable(s.Title), strings.Join(textLines(s.Text), "\n")})
-	}
+	v.Sections = viewSections(r.Sections[c.ID])
 	return v
 }
 
@@ -279,6 +282,13 @@ func sampleBytes(rank int) int {
 		return 6000
 	}
 	return 600
+}
+
+func viewSections(sections []Section) (list []Section) {
+	for _, s := range sections {
+		list = append(list, Section{printable(s.Title), strings.Join(textLines(s.Text), "\n")})
+	}
+	return list
 }
 
 // cutText returns at most n bytes of s, no character in pieces.

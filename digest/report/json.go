@@ -15,6 +15,7 @@ type jsonReport struct {
 	Changes     []jsonChange             `json:"changes,omitempty"`
 	Findings    []jsonFinding            `json:"findings,omitempty"`
 	Checks      []jsonCheck              `json:"checks,omitempty"`
+	Overall     []jsonSection            `json:"overall,omitempty"`
 	Sections    map[string][]jsonSection `json:"sections,omitempty"` // by ID of the class
 }
 
@@ -32,8 +33,8 @@ type jsonSection struct {
 }
 
 // WriteJSON writes the report as one JSON object: that of digest's WriteJSON
-// with the keys "interrupted", "sources", "changes", "findings", "checks" and
-// "sections" behind the others.
+// with the keys "interrupted", "sources", "changes", "findings", "checks",
+// "overall" and "sections" behind the others.
 // Characters that a terminal could obey are written as \u escapes.
 func (r *Report) WriteJSON(w io.Writer) error {
 	var buf bytes.Buffer
@@ -44,6 +45,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	j.Findings, j.Checks = jsonFindings(r.Findings)
 	for _, s := range r.Sources {
 		j.Sources = append(j.Sources, jsonSource{s.Name, s.Stats.Bytes, s.Stats.Events, s.Stats.Skipped(), s.Stats.Server})
+	}
+	for _, s := range r.Overall {
+		j.Overall = append(j.Overall, jsonSection(s))
 	}
 	for id, sections := range r.Sections {
 		if j.Sections == nil {

@@ -32,6 +32,8 @@ type Report struct {
 	Diff *digest.Diff
 	// Findings, if not nil, are shown behind the ranking.
 	Findings *finding.Examination
+	// Overall is what else is known of the whole, such as advice on its indexes.
+	Overall []Section
 	// Sections are what else is known of a class, to be shown with it.
 	Sections map[digest.ID][]Section
 }

@@ -32,6 +32,7 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	if r.Findings != nil {
 		t.findings(shown)
 	}
+	t.sections(r.Overall)
 	for i, c := range shown {
 		t.class(i+1, c)
 	}
@@ -250,7 +251,11 @@ func (t *text) class(rank int, c *digest.Class) {
 	t.line()
 	t.facts(c)
 	t.sample(c)
-	for _, s := range t.report.Sections[c.ID] {
+	t.sections(t.report.Sections[c.ID])
+}
+
+func (t *text) sections(list []Section) {
+	for _, s := range list {
 		t.line()
 		t.line(t.in(bold, printable(s.Title)))
 		for _, l := range textLines(s.Text) {

@@ -22,6 +22,8 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
+	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/indexadvisor"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/logfile"
@@ -51,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	dsn := flags.String("dsn", "", "server to ask, as go-sql-driver writes it: user:password@tcp(host:3306)/")
 	schema := flags.String("schema", "", "default schema of the statements")
 	query := flags.String("query", "", "statement to advise on; without it, the slow logs named as arguments are read")
-	format := flags.String("format", "text", "text or json")
+	format := flags.String("format", "text", "text, json or html")
 	timeout := flags.Duration("timeout", 2*time.Minute, "time for all of it")
 	limit := flags.Int("max", 0, "most new indexes in all; 0 for no limit")
 	verify := flags.Bool("verify", false, "try each new index on the scratch server; with -query only")
@@ -67,8 +69,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return usageError{errors.New("-dsn is missing")}
 	case (*query == "") == (flags.NArg() == 0):
 		return usageError{errors.New("either -query or the names of slow logs are expected")}
-	case *format != "text" && *format != "json":
-		return usageError{fmt.Errorf("-format is %q, text or json expected", *format)}
+	case *format != "text" && *format != "json" && *format != "html":
+		return usageError{fmt.Errorf("-format is %q, text, json or html expected", *format)}
 	case *verify && (*scratch == "" || *query == ""):
 		return usageError{errors.New("-verify needs -query, and -scratch with a server that is not production")}
 	}
@@ -89,10 +91,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{MaxTotal: *limit})
 	var a *indexadvisor.Advice
 	q := indexadvisor.Query{Schema: *schema, SQL: *query}
+	var p *digest.Profile
 	if *query != "" {
+		var agg digest.Aggregator
+		agg.Add(&slowlog.Event{Schema: *schema, Query: *query, Weight: 1})
+		p = agg.Profile()
 		a, err = adv.Advise(ctx, q)
 	} else {
-		var p *digest.Profile
 		if p, err = profile(flags.Args()); err == nil {
 			a, err = adv.AdviseProfile(ctx, p, *schema)
 		}
@@ -106,9 +111,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if *format == "json" {
+	switch *format {
+	case "json":
 		return writeJSON(stdout, a, trials)
+	case "html":
+		return writeHTML(stdout, p, a, trials)
 	}
+	return writeText(stdout, a, trials)
+}
+
+// writeHTML writes the report on the profile, with the advice in it.
+func writeHTML(w io.Writer, p *digest.Profile, a *indexadvisor.Advice, trials []trial) error {
+	var text bytes.Buffer
+	if err := writeText(&text, a, trials); err != nil {
+		return err
+	}
+	r := &report.Report{Profile: p, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
+	if p.QueryTime.Observed() > 0 {
+		r.Findings = finding.Examine(p, finding.Default())
+	}
+	return r.WriteHTML(w)
+}
+
+func writeText(stdout io.Writer, a *indexadvisor.Advice, trials []trial) error {
 	if err := a.WriteText(stdout); err != nil {
 		return err
 	}

@@ -85,6 +85,14 @@ func TestAdviseOnAServer(t *testing.T) {
 	if len(a.Suggestions) == 0 || a.Suggestions[0].Table != "t" {
 		t.Errorf("for the log: %+v", a)
 	}
+	for _, args := range [][]string{{log}, {"-schema", schema, "-query", query}} {
+		page := advise(t, append([]string{"-dsn", dsn, "-format", "html"}, args...)...)
+		for _, part := range []string{"<h2>Advice on indexes</h2>", "Round 1: of all 20000 rows", "<section id=c1>"} {
+			if !strings.Contains(page, part) {
+				t.Errorf("the page of %q lacks %s", args, part)
+			}
+		}
+	}
 }
 
 func TestBadUsage(t *testing.T) {

@@ -10,13 +10,21 @@ import (
 	"github.com/quern-dev/quern/slowlog/logfile"
 )
 
+// fromQuery returns the statement, and a profile of nothing else.
+func fromQuery(query, schema string) ([]statement, *digest.Profile) {
+	var agg digest.Aggregator
+	agg.Add(&slowlog.Event{Query: query, Schema: schema, Weight: 1})
+	p := agg.Profile()
+	return []statement{{schema: schema, sql: query, class: p.Top(1, digest.ByTotalTime)[0].ID}}, p
+}
+
 // fromLogs returns one statement of each of the n classes that cost the most
-// time, with how often a day it runs.
-func fromLogs(names []string, schema string, n int) ([]statement, error) {
+// time, with how often a day it runs, and the profile of the logs.
+func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profile, error) {
 	var agg digest.Aggregator
 	for _, name := range names {
 		if err := addLog(&agg, name); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	p := agg.Profile()
@@ -27,7 +35,7 @@ func fromLogs(names []string, schema string, n int) ([]statement, error) {
 		if sample == nil || c.Kind != digest.Statements {
 			continue
 		}
-		s := statement{schema: sample.Schema, sql: sample.Query}
+		s := statement{schema: sample.Schema, sql: sample.Query, class: c.ID}
 		if schema != "" {
 			s.schema = schema
 		}
@@ -37,9 +45,9 @@ func fromLogs(names []string, schema string, n int) ([]statement, error) {
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("the logs hold no statement to explain")
+		return nil, nil, errors.New("the logs hold no statement to explain")
 	}
-	return out, nil
+	return out, p, nil
 }
 
 func addLog(agg *digest.Aggregator, name string) error {

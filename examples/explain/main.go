@@ -2,7 +2,7 @@
 // is wrong with them, without running the statements: one that writes is
 // explained by the SELECT that reads the same rows.
 //
-//	go run ./examples/explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json]
+//	go run ./examples/explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json|html]
 //
 // DSN is that of github.com/go-sql-driver/mysql, as root@tcp(127.0.0.1:3306)/. The
 // account needs SELECT and SHOW VIEW and should have nothing else. From slow logs
@@ -24,6 +24,9 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
+	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
+	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/explain"
 )
 
@@ -36,6 +39,7 @@ func main() {
 // statement is what is explained.
 type statement struct {
 	schema, sql string
+	class       digest.ID
 	perDay      float64 // 0 if it is not known
 }
 
@@ -45,11 +49,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	dsn := fs.String("dsn", "", "data source name, as user:password@tcp(host:3306)/")
 	schema := fs.String("schema", "", "schema in which the statements run")
 	query := fs.String("query", "", "the statement to explain")
-	format := fs.String("format", "text", "text or json")
+	format := fs.String("format", "text", "text, json or html")
 	timeout := fs.Duration("timeout", 2*time.Second, "limit of time for one explanation")
 	n := fs.Int("n", 10, "classes taken from slow logs")
 	fs.Usage = func() {
-		fmt.Fprintln(stderr, "usage: explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json]")
+		fmt.Fprintln(stderr, "usage: explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json|html]")
 		fs.PrintDefaults()
 	}
 	var logs []string
@@ -65,17 +69,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		logs = append(logs, fs.Arg(0))
 	}
-	if *dsn == "" || (*query == "") == (len(logs) == 0) || *format != "text" && *format != "json" {
+	if *dsn == "" || (*query == "") == (len(logs) == 0) || *format != "text" && *format != "json" && *format != "html" {
 		fs.Usage()
 		return 2
 	}
-	statements := []statement{{*schema, *query, 0}}
+	var statements []statement
+	var profile *digest.Profile
+	var err error
 	if *query == "" {
-		var err error
-		if statements, err = fromLogs(logs, *schema, *n); err != nil {
+		if statements, profile, err = fromLogs(logs, *schema, *n); err != nil {
 			fmt.Fprintln(stderr, "explain:", err)
 			return 1
 		}
+	} else {
+		statements, profile = fromQuery(*query, *schema)
 	}
 	db, err := sql.Open("mysql", *dsn)
 	if err != nil {
@@ -92,9 +99,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			failed++
 		}
 	}
-	if *format == "json" {
+	switch *format {
+	case "json":
 		err = writeJSON(stdout, results)
-	} else {
+	case "html":
+		err = writeHTML(stdout, profile, *n, statements, results)
+	default:
 		err = writeText(stdout, results)
 	}
 	if err != nil {
@@ -162,24 +172,52 @@ func writeText(w io.Writer, results []result) error {
 			fmt.Fprintf(&b, "%s\n", r.Error)
 			continue
 		}
-		if r.Select != r.Query {
-			fmt.Fprintf(&b, "explained by: %s\n\n", r.Select)
-		}
-		b.WriteString(r.Plan.String())
-		for _, h := range r.Hazards {
-			fmt.Fprintf(&b, "\n%s: %s\n", h.Code, h.Text)
-		}
-		for _, p := range r.Problems {
-			table := ""
-			if p.Table != "" {
-				table = " of " + p.Table
-			}
-			fmt.Fprintf(&b, "\n%s: %s%s\n  %s\n  %s\n", p.Severity, p.Code, table, p.Evidence, p.Try)
-		}
-		if len(r.Problems) == 0 {
-			fmt.Fprintf(&b, "\nno problem found in %d checks\n", len(r.Fine))
-		}
+		fmt.Fprintf(&b, "%s\n%s", r.plan(), r.problems())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// plan says how the statement would run.
+func (r *result) plan() string {
+	if r.Select != r.Query {
+		return fmt.Sprintf("explained by: %s\n\n%s", r.Select, r.Plan)
+	}
+	return r.Plan.String()
+}
+
+// problems says what is wrong with the plan.
+func (r *result) problems() string {
+	var parts []string
+	for _, h := range r.Hazards {
+		parts = append(parts, fmt.Sprintf("%s: %s\n", h.Code, h.Text))
+	}
+	for _, p := range r.Problems {
+		table := ""
+		if p.Table != "" {
+			table = " of " + p.Table
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s%s\n  %s\n  %s\n", p.Severity, p.Code, table, p.Evidence, p.Try))
+	}
+	if len(r.Problems) == 0 {
+		parts = append(parts, fmt.Sprintf("no problem found in %d checks\n", len(r.Fine)))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// writeHTML writes the report on the profile, with plans and problems beside the
+// classes.
+func writeHTML(w io.Writer, p *digest.Profile, n int, statements []statement, results []result) error {
+	r := &report.Report{Profile: p, Limit: n, Sections: make(map[digest.ID][]report.Section)}
+	for i := range results {
+		sections := []report.Section{{Title: "Plan", Text: results[i].Error}}
+		if results[i].Error == "" {
+			sections = []report.Section{{Title: "Plan", Text: results[i].plan()}, {Title: "Problems", Text: results[i].problems()}}
+		}
+		r.Sections[statements[i].class] = sections
+	}
+	if p.QueryTime.Observed() > 0 {
+		r.Findings = finding.Examine(p, finding.Default())
+	}
+	return r.WriteHTML(w)
 }

@@ -95,6 +95,17 @@ func TestExplainAnUpdateThatScans(t *testing.T) {
 		if p := explainJSON(t, 0, "-dsn", srv.DSN(""), log).Plans[0]; p.Query != "SELECT COUNT(*) FROM o WHERE s = 's4'" || len(p.Problems) == 0 {
 			t.Errorf("from a log: %+v", p)
 		}
+		for _, args := range [][]string{{log}, {"-schema", schema, "-query", "SELECT COUNT(*) FROM o WHERE s = 's4'"}} {
+			var page, stderr bytes.Buffer
+			if status := run(context.Background(), append([]string{"-dsn", srv.DSN(""), "-format", "html"}, args...), &page, &stderr); status != 0 {
+				t.Fatalf("status %d: %s", status, &stderr)
+			}
+			for _, part := range []string{"<h4>Plan</h4>", "<h4>Problems</h4>", "<section id=c1>"} {
+				if !strings.Contains(page.String(), part) {
+					t.Errorf("the page of %q lacks %s", args, part)
+				}
+			}
+		}
 	})
 }
 
