@@ -23,7 +23,7 @@ import (
 	"github.com/quern-dev/quern/slowlog"
 )
 
-const logBytes = 8 << 20
+const logBytes = 32 << 20
 
 // writeLog writes a log of 400 classes, by Zipf's law, and returns its file and
 // the statements in it.
