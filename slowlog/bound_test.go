@@ -107,3 +107,46 @@ func TestEachFindsWhatReadFindsOfHostileLogs(t *testing.T) {
 		})
 	}
 }
+
+func TestOtherSourcesTakeBoundedMemory(t *testing.T) {
+	const entry = "2026-11-30T11:28:16.763108Z\t  226 Query\t"
+	type input = endless
+	for name, in := range map[string]input{
+		"a line":                         {again: "x"},
+		"lines":                          {again: "x\n"},
+		"tabs":                           {again: "\t"},
+		"quotes":                         {again: `"`},
+		"a quoted value":                 {first: `"`, again: "x"},
+		"a quoted value of many lines":   {first: `"`, again: "x\n"},
+		"backslashes":                    {first: `"`, again: `\`},
+		"entries":                        {again: entry + "SELECT 1\n"},
+		"an entry":                       {first: entry, again: "x"},
+		"an entry of many lines":         {first: entry, again: "x\n"},
+		"an open literal over entries":   {first: entry + "'", again: entry + "\n"},
+		"literals that close on entries": {first: entry + "'", again: entry + "'\n"},
+		"a vertical row":                 {first: "*************************** 1. row ***************************\n  sql_text: ", again: "x\n"},
+		"vertical rows":                  {again: "*************************** 1. row ***************************\n  start_time: 1\n"},
+	} {
+		open := map[string]func(io.Reader) (Source, *records){
+			"general":  func(r io.Reader) (Source, *records) { g := NewGeneralReader(r); return g, &g.records },
+			"lines":    func(r io.Reader) (Source, *records) { l := NewLineReader(r); return l, &l.records },
+			"tsv":      func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableTSV); return s, &s.records },
+			"csv":      func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableCSV); return s, &s.records },
+			"vertical": func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableVertical); return s, &s.records },
+		}
+		for kind, open := range open {
+			in := in
+			in.left = 2 << 20
+			s, r := open(&in)
+			r.MaxStatement = 64 << 10
+			for _, err := range s.All() {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := cap(r.buf); n > 1<<20 {
+				t.Errorf("%s as %s: a window of %d KiB", name, kind, n>>10)
+			}
+		}
+	}
+}
