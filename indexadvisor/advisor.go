@@ -151,17 +151,24 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 		return nil, err
 	}
 	var items []*item
+	skipped := 0
 	for _, q := range queries {
 		it, err := r.item(ctx, q)
 		if ctx.Err() != nil {
 			r.incomplete = true
 			break
 		}
-		if err != nil {
-			r.note("%s: not looked into: %v", q.name(), err)
-			continue
+		switch {
+		case errors.Is(err, errSkip):
+			skipped++
+		case err != nil:
+			r.note("%s: not looked into: %s", q.name(), strings.TrimPrefix(err.Error(), "indexadvisor: "))
+		default:
+			items = append(items, it)
 		}
-		items = append(items, it)
+	}
+	if skipped > 0 {
+		r.note("statements that read no table: %d", skipped)
 	}
 	w, chosen, a, err := r.choose(ctx, items)
 	if err != nil {

@@ -23,7 +23,7 @@ type Catalog interface {
 }
 
 // ErrNoTable says that a table does not exist or may not be seen.
-var ErrNoTable = errors.New("indexadvisor: no such table")
+var ErrNoTable = errors.New("no such table")
 
 // Server is what the advice depends on besides tables and data.
 type Server struct {

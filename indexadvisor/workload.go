@@ -26,6 +26,9 @@ func (v *Advisor) AdviseProfile(ctx context.Context, p *digest.Profile, schema s
 	var queries []Query
 	var notes []string
 	for _, c := range p.Top(maxClasses, digest.ByTotalTime) {
+		if c.Kind != digest.Statements {
+			continue
+		}
 		q, why := classQuery(c, schema, days)
 		if why != "" {
 			notes = append(notes, fmt.Sprintf("%s: not looked into: %s", c.Name(), why))
@@ -162,6 +165,9 @@ func (r *run) used(ctx context.Context, w *workload) (map[string]bool, int) {
 	for _, it := range w.items {
 		if ctx.Err() != nil {
 			break
+		}
+		if it.width() == 0 {
+			continue
 		}
 		keys, err := p.Keys(ctx, it.query.Schema, it.query.SQL)
 		if err != nil {

@@ -210,6 +210,6 @@ func TestProfileBecomesAWorkload(t *testing.T) {
 		t.Errorf("got %s\n%s", short(a), strings.Join(a.Notes, "\n"))
 	}
 	wantNote(t, a, "no such table")
-	wantNote(t, a, "no advice on this kind of statement")
+	wantNote(t, a, "statements that read no table: 1")
 	wantNote(t, a, "the log seems to hold only statements of")
 }
