@@ -1,0 +1,29 @@
+package finding_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
+	"github.com/quern-dev/quern/slowlog"
+)
+
+func ExampleExamine() {
+	var agg digest.Aggregator
+	for range 100 {
+		agg.Add(&slowlog.Event{Query: "SELECT name FROM quote ORDER BY RAND() LIMIT 1", QueryTime: 80 * time.Millisecond, Weight: 1})
+		agg.Add(&slowlog.Event{Query: "UPDATE counter SET n = n + 1", QueryTime: 10 * time.Millisecond, Weight: 1})
+	}
+	limits := finding.Default()
+	limits.Dominant = .95
+	for _, f := range finding.Examine(agg.Profile(), limits).Findings {
+		fmt.Printf("%s: %s, wins up to %.0f %%\n", f.Title, f.Remedy, 100*f.Gain)
+		for _, c := range f.Cases {
+			fmt.Println(" ", c.Evidence)
+		}
+	}
+	// Output:
+	// ORDER BY RAND(): tune it, wins up to 89 %
+	//   median 80ms
+}
