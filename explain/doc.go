@@ -30,6 +30,12 @@
 // transaction, with limits of time, on a connection of its own that it closes
 // afterwards, and kills the server's query when the context ends.
 //
+// Blocks and subqueries that could be run are explained by themselves first, and
+// refused where their estimate is above [Options.MaxExecuted]. What is not
+// recognised, as IN with a subquery behind a column of a table that turns out
+// constant, is bounded by the limit of time. On TiDB, which ignores READ ONLY, and
+// on MySQL before 8.0 the guard rests on their documentation alone.
+//
 // # The account to use
 //
 // Give Explainer an account with SELECT and SHOW VIEW on the schemas in question

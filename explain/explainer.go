@@ -404,7 +404,7 @@ func tableNames(text string, m Mode) [][2]string {
 			out = append(out, [2]string{"", bare(s.raw(i))})
 		}
 	}
-	o := sqlparse.Options{ANSIQuotes: m.ANSIQuotes, NoBackslashEscapes: m.NoBackslashEscapes, PipesAsConcat: m.PipesAsConcat}
+	o := m.parser()
 	if parsed, err := sqlparse.Parse(text, o); err == nil {
 		sqlparse.Walk(parsed, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TableName); ok {

@@ -192,7 +192,7 @@ func (b *jsonBuilder) body(o object) []*Node {
 		return out
 	}
 	// Sibling tables are a join: MariaDB before 10.5 prints no nested_loop.
-	if tables := len(o.names) > 0 && !o.has("nested_loop"); tables && !slices.ContainsFunc(out, func(n *Node) bool { return n.Op != OpTable }) {
+	if !o.has("nested_loop") && !slices.ContainsFunc(out, func(n *Node) bool { return n.Op != OpTable }) {
 		return []*Node{joinOf(out)}
 	}
 	return out
@@ -278,7 +278,7 @@ func (b *jsonBuilder) joinBuffer(o object) []*Node {
 }
 
 func (b *jsonBuilder) setOperation(name string, o object) *Node {
-	n := &Node{Op: OpSet, SelectID: b.selectID, Name: o.text("table_name"), Access: ""}
+	n := &Node{Op: OpSet, SelectID: b.selectID, Name: o.text("table_name")}
 	n.SetOperation = strings.TrimSuffix(name, "_result")
 	switch n.SetOperation {
 	case "unit":

@@ -141,7 +141,7 @@ func (e *examiner) parse() {
 	if p.Select == "" {
 		return
 	}
-	stmt, err := sqlparse.Parse(p.Select, sqlparse.Options{ANSIQuotes: p.mode.ANSIQuotes, NoBackslashEscapes: p.mode.NoBackslashEscapes, PipesAsConcat: p.mode.PipesAsConcat})
+	stmt, err := sqlparse.Parse(p.Select, p.mode.parser())
 	if err != nil {
 		return
 	}

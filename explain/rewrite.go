@@ -266,7 +266,7 @@ func (r *rewriter) check() error {
 		r.out.Select = text
 		sel.statement = scan(text, r.opts.Mode)
 	}
-	po := sqlparse.Options{ANSIQuotes: r.opts.Mode.ANSIQuotes, NoBackslashEscapes: r.opts.Mode.NoBackslashEscapes, PipesAsConcat: r.opts.Mode.PipesAsConcat}
+	po := r.opts.Mode.parser()
 	parsed, err := sqlparse.Parse(r.out.Select, po)
 	if err != nil {
 		parsed = nil

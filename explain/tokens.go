@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/quern-dev/quern/internal/lexer"
+	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
 // token is a token with its place in the statement.
@@ -36,6 +37,10 @@ func (m Mode) lexer() lexer.Mode {
 		l |= lexer.NoBackslashEscapes
 	}
 	return l
+}
+
+func (m Mode) parser() sqlparse.Options {
+	return sqlparse.Options{ANSIQuotes: m.ANSIQuotes, NoBackslashEscapes: m.NoBackslashEscapes, PipesAsConcat: m.PipesAsConcat}
 }
 
 func scan(sql string, m Mode) *statement {
