@@ -478,7 +478,7 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 					q.cost, q.read, q.out = s.cost, s.entries, s.out
 				} else {
 					scan := b.read(server, x, nil, 0)
-					hash := scan.cost + 0.1*p.out
+					hash := scan.cost*b.passes(server, p.out) + 0.1*p.out
 					loop := p.out * s.cost
 					if s.index == nil && hash < loop {
 						q.cost, q.read = q.cost+hash, q.read+scan.entries
@@ -497,6 +497,17 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 	}
 	extend(plan{}, 0, false, false)
 	return best
+}
+
+// passes is how often a table is read through for a join buffer of 256 KiB that
+// is filled with rows: MySQL's hash join reads it once, and writes to disk
+// what does not fit, unless a LIMIT may end it early.
+func (b *block) passes(server Server, rows float64) float64 {
+	const bufferedRows = 256 << 10 / 100 // of about 100 bytes
+	if !server.MariaDB && b.limit < 0 {
+		return 1
+	}
+	return max(1, math.Ceil(rows/bufferedRows))
 }
 
 // next lists the ways to read each table that may be read next, cheapest
