@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/quern-dev/quern/digest/goal"
 	"github.com/quern-dev/quern/digest/report"
@@ -110,8 +111,11 @@ func TestNothingInGoalsThatATerminalObeysComesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, out := range map[string]string{"text": text, "JSON": b.String()} {
-		if i := strings.IndexAny(out, "\x1b\u202e\r\x00\x9b"); i >= 0 {
+		if i := strings.IndexAny(out, "\x1b\u202e\r\x00\u009b"); i >= 0 {
 			t.Errorf("%s holds %q", name, out[max(0, i-20):i+5])
+		}
+		if !utf8.ValidString(out) {
+			t.Errorf("%s holds what is no UTF-8", name)
 		}
 	}
 	var decoded any
