@@ -33,7 +33,7 @@
 // Blocks and subqueries that could be run are explained by themselves first, and
 // refused where their estimate is above [Options.MaxExecuted]. What is not
 // recognised, as IN with a subquery behind a column of a table that turns out
-// constant, is bounded by the limit of time. On TiDB, which ignores READ ONLY, and
+// constant, is bounded by the limit of time. On TiDB, where READ ONLY may be without effect, and
 // on MySQL before 8.0 the guard rests on their documentation alone.
 //
 // # The account to use
