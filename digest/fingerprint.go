@@ -224,10 +224,8 @@ func (f *Fingerprinter) append(dst []byte, sql string) []byte {
 	f.begin()
 	for {
 		t := f.lex.Next()
-		// What is written of a token is no longer than the token and a few
-		// bytes, for which there is room from here on.
-		if cap(f.dst)-len(f.dst) < t.End-t.Start+slack {
-			f.dst = slices.Grow(f.dst, t.End-t.Start+slack)
+		if cap(f.dst)-len(f.dst) < slack { // for Fingerprinter.lower to be fast
+			f.dst = slices.Grow(f.dst, 8*slack)
 		}
 		if t.Kind == lexer.Ident && f.plain {
 			if c := plainWord[t.Word]; c != 0 && !isDigit(f.src[t.Start]) && (f.last != aDot || c == aName) {
@@ -257,8 +255,8 @@ func (f *Fingerprinter) append(dst []byte, sql string) []byte {
 	return dst
 }
 
-// slack is room for the space, the quotes and the brackets about a token, and
-// for what Fingerprinter.lower writes too much.
+// slack is room for nearly any name, with what Fingerprinter.lower writes too
+// much.
 const slack = 32
 
 // maxScratch is the number of open parentheses for which memory is kept from

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,20 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(10, func() { dst = f.Append(dst[:0], sql) }); n != 0 {
 			t.Errorf("%v allocations for %.40q", n, sql)
 		}
+	}
+}
+
+func TestLongLiteralsTakeNoMemory(t *testing.T) {
+	blob := "INSERT INTO t VALUES (1, '" + strings.Repeat("x", 10<<20) + "'), (2, x'" + strings.Repeat("41", 1<<20) + "')"
+	var f Fingerprinter
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := string(f.Append(nil, blob))
+	runtime.ReadMemStats(&after)
+	if got != "insert into t values(?+)" {
+		t.Errorf("got %q", got)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
+		t.Errorf("%d bytes allocated", n)
 	}
 }

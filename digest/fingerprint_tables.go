@@ -16,15 +16,17 @@ type analysis struct {
 	src string
 	lex lexer.Lexer
 
-	first   string   // what the first statement does
-	tables  []string // each once
+	first   string          // what the first statement does
+	tables  []string        // each once
+	seen    map[string]bool // the same
 	summary strings.Builder
 	full    bool // the summary takes no more
 
-	scope             // the innermost
-	outer []scope     // those around it
-	ctes  []cte       // those that can be seen from here
-	prev  lexer.Token // the last token
+	scope                  // the innermost
+	outer   []scope        // those around it
+	ctes    []cte          // those that can be seen from here, the innermost last
+	visible map[string]int // how many of them have a name
+	prev    lexer.Token    // the last token
 
 	kind     lexer.Word // the first word of the statement
 	object   lexer.Word // what it creates, alters, drops, locks, …
@@ -56,7 +58,7 @@ const (
 	withBody           // behind AS
 )
 
-// cte is the name of a common table expression, with the number of scopes
+// cte is the name of a common table expression, in lower case, with the number of scopes
 // around the WITH that defines it.
 type cte struct {
 	name  string
@@ -121,7 +123,10 @@ func (a *analysis) op(t lexer.Token) {
 		if n == 0 {
 			return
 		}
-		a.ctes = slices.DeleteFunc(a.ctes, func(c cte) bool { return c.depth == n })
+		for k := len(a.ctes) - 1; k >= 0 && a.ctes[k].depth == n; k-- {
+			a.visible[a.ctes[k].name]--
+			a.ctes = a.ctes[:k]
+		}
 		a.scope, a.outer = a.outer[n-1], a.outer[:n-1]
 		if a.with == withBody && a.cte != "" {
 			a.define(a.cte)
@@ -132,7 +137,7 @@ func (a *analysis) op(t lexer.Token) {
 			a.with = withName
 		}
 	case ';':
-		a.scope, a.outer, a.ctes = scope{}, a.outer[:0], a.ctes[:0]
+		a.scope, a.outer, a.ctes, a.visible = scope{}, a.outer[:0], a.ctes[:0], nil
 		a.kind, a.object, a.objectAt, a.explain, a.target = 0, 0, -1, false, false
 	case '*', '.':
 	default:
@@ -244,7 +249,7 @@ func (a *analysis) word(t lexer.Token) {
 	case lexer.Using:
 		// DELETE FROM a USING t AS a, …: the names so far were aliases, or come again.
 		if next, _ := a.ahead(); a.kind == lexer.Delete && a.list && !a.isOp(next, '(') {
-			a.tables, a.expect = nil, true
+			a.tables, a.seen, a.expect = nil, nil, true
 		}
 	case lexer.On:
 		next, _ := a.ahead()
@@ -383,15 +388,17 @@ func (a *analysis) name(t lexer.Token) lexer.Token {
 // qualified reads the rest of the name that begins with t, and returns it
 // without quotes.
 func (a *analysis) qualified(t lexer.Token) (name string, last lexer.Token) {
-	name = a.unquoted(t)
+	var b strings.Builder
+	b.WriteString(a.unquoted(t))
 	for {
 		dot, part := a.ahead()
 		if !a.isOp(dot, '.') || part.Kind != lexer.Ident && part.Kind != lexer.QuotedIdent || part.Unterminated() {
-			return name, t
+			return b.String(), t
 		}
 		a.next()
 		t = a.next()
-		name += "." + a.unquoted(t)
+		b.WriteByte('.')
+		b.WriteString(a.unquoted(t))
 	}
 }
 
@@ -406,17 +413,27 @@ func (a *analysis) unquoted(t lexer.Token) string {
 
 // define makes the name of a common table expression known.
 func (a *analysis) define(name string) {
-	a.cte = ""
+	if a.visible == nil {
+		a.visible = make(map[string]int)
+	}
+	name = strings.ToLower(name)
+	a.visible[name]++
 	a.ctes = append(a.ctes, cte{name, len(a.outer)})
+	a.cte = ""
 }
 
 // table notes a table, unless it is a common table expression.
 func (a *analysis) table(name string) {
-	if slices.ContainsFunc(a.ctes, func(c cte) bool { return strings.EqualFold(c.name, name) }) {
+	if len(a.visible) > 0 && a.visible[strings.ToLower(name)] > 0 {
 		return
 	}
 	a.summarize(name)
-	if !slices.Contains(a.tables, name) {
-		a.tables = append(a.tables, strings.Clone(name))
+	if a.seen == nil {
+		a.seen = make(map[string]bool)
+	}
+	if !a.seen[name] {
+		name = strings.Clone(name)
+		a.seen[name] = true
+		a.tables = append(a.tables, name)
 	}
 }

@@ -81,8 +81,15 @@ func (p *percona) append(dst []byte, sql string, o FingerprintOptions) []byte {
 	p.next = appendLists(p.next[:0], s)
 	p.text = appendRepeats(p.text[:0], p.next)
 	s = collapseLimit(p.text)
-	return append(dst, dropAscending(s)...)
+	dst = append(dst, dropAscending(s)...)
+	if cap(p.text)+cap(p.next) > maxPerconaScratch {
+		p.text, p.next = nil, nil
+	}
+	return dst
 }
+
+// maxPerconaScratch is how many bytes are kept from one statement to the next.
+const maxPerconaScratch = 1 << 20
 
 // perconaCall returns the CALL of sql with the name it calls, "" if it is none.
 func perconaCall(sql string) string {
@@ -398,61 +405,66 @@ const maxRepeats = 10000
 // appendRepeats appends s to dst with a query that UNION repeats word for word
 // written once: select … /*repeat union all*/.
 func appendRepeats(dst, s []byte) []byte {
+	unions := findUnions(s)
+	if len(unions) == 0 {
+		return append(dst, s...)
+	}
 	pairs := 0
 	for i := 0; i < len(s); {
 		const verb = len("select ")
+		for len(unions) > 0 && unions[0].start < i+verb {
+			unions = unions[1:]
+		}
 		if s[i] != 's' || !bytes.HasPrefix(s[i:], []byte("select")) || !boundary(s, i) ||
 			i+verb > len(s) || !isSpace(s[i+verb-1]) {
 			dst = append(dst, s[i])
 			i++
 			continue
 		}
-		query, union, end := s[i:i+1], []byte(nil), i+1
-		for u := i + verb; union == nil && pairs < maxRepeats; pairs++ {
-			k, n := indexUnion(s[u:])
-			if k < 0 {
-				break
+		query, last, end := s[i:i+1], union{}, i+1
+		for k := 0; k < len(unions) && last.end == 0 && pairs < maxRepeats; k++ {
+			pairs++
+			u := unions[k]
+			if !bytes.HasPrefix(s[u.end+1:], s[i:u.start]) {
+				continue
 			}
-			u += k
-			if bytes.HasPrefix(s[u+n+1:], s[i:u]) {
-				query, union, end = s[i:u], s[u:u+n], u+n+1+u-i
+			query, last, end = s[i:u.start], u, u.end+1+u.start-i
+			for k++; k < len(unions) && unions[k].start <= end; k++ { // more of them
+				if u := unions[k]; u.start == end && bytes.HasPrefix(s[u.end+1:], query) {
+					last, end = u, u.end+1+len(query)
+				}
 			}
-			u += n
-		}
-		for union != nil { // more of them
-			k, n := indexUnion(s[end:])
-			if k != 0 || !bytes.HasPrefix(s[end+n+1:], query) {
-				break
-			}
-			union, end = s[end:end+n], end+n+1+len(query)
 		}
 		dst = append(dst, query...)
-		if union != nil {
-			dst = append(append(append(dst, " /*repeat"...), union...), "*/"...)
+		if last.end > 0 {
+			dst = append(append(append(dst, " /*repeat"...), s[last.start:last.end]...), "*/"...)
 		}
 		i = end
 	}
 	return dst
 }
 
-// indexUnion returns the place and the length of the first " union" or
-// " union all" with white space behind it; -1 if there is none.
-func indexUnion(s []byte) (i, n int) {
-	for i = 0; ; i++ {
+// union is the place of a " union" or " union all".
+type union struct{ start, end int }
+
+// findUnions returns the unions of s that have white space behind them.
+func findUnions(s []byte) (unions []union) {
+	for i := 1; i < len(s); i++ {
 		k := bytes.Index(s[i:], []byte("union"))
 		if k < 0 {
-			return -1, 0
+			break
 		}
 		i += k
-		rest := s[i+len("union"):]
-		if i == 0 || !isSpace(s[i-1]) || len(rest) == 0 || !isSpace(rest[0]) {
+		end := i + len("union")
+		if !isSpace(s[i-1]) || end == len(s) || !isSpace(s[end]) {
 			continue
 		}
-		if n = len(" union"); len(rest) > 4 && string(rest[1:4]) == "all" && isSpace(rest[4]) {
-			n += len(" all")
+		if rest := s[end:]; len(rest) > 4 && string(rest[1:4]) == "all" && isSpace(rest[4]) {
+			end += len(" all")
 		}
-		return i - 1, n
+		unions = append(unions, union{i - 1, end})
 	}
+	return unions
 }
 
 // collapseLimit writes the first limit with one literal, in place.
