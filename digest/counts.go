@@ -10,7 +10,9 @@ import (
 // Counts are what a server itself counted of statements of one class between two
 // looks at it, as performance_schema does.
 type Counts struct {
-	SQL    string // one of the statements, or a digest of them
+	// SQL is one of the statements, or a digest of them. Statements of which it
+	// is empty are of no known class: they go to Profile.Overflow.
+	SQL    string
 	Schema string
 
 	Count  uint64 // statements
@@ -91,7 +93,11 @@ func (a *Aggregator) AddCounts(k Counts) {
 		last:       c.last,
 		timeline:   d.timeline,
 	})
-	a.class(a.key, ev).merge(c, &a.rule)
+	if k.SQL == "" {
+		a.rest().merge(c, &a.rule)
+	} else {
+		a.class(a.key, ev).merge(c, &a.rule)
+	}
 }
 
 // AddMany adds n values of weight 1 that are all v.

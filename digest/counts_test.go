@@ -97,3 +97,14 @@ func TestCountsAddUpAsTheirEventsDo(t *testing.T) {
 		}
 	}
 }
+
+func TestCountsWithoutStatementAreInTheOverflow(t *testing.T) {
+	var a Aggregator
+	a.AddCounts(Counts{SQL: "select 1", Count: 2, TotalTime: 2 * time.Second})
+	a.AddCounts(Counts{Count: 3, TotalTime: time.Second})
+	p := a.Profile()
+	checkTotals(t, p)
+	if p.Len() != 1 || p.Overflow() == nil || p.Overflow().Count != 3 || p.TotalTime() != 3*time.Second {
+		t.Errorf("got %d classes, overflow %v, %v", p.Len(), p.Overflow(), p.TotalTime())
+	}
+}
