@@ -136,7 +136,7 @@ func (s *server) rotate() {
 		}
 	case 3, 4: // copied and truncated, then perhaps soon longer than before
 		s.shift()
-		s.copyTo(s.path+".1", func(w io.Writer) io.WriteCloser { return nopCloser{w} })
+		s.copy(s.path, s.path+".1", func(w io.Writer) io.WriteCloser { return nopCloser{w} })
 		s.check(os.Truncate(s.path, 0))
 		s.serve(1 + 40*s.rnd.IntN(2))
 	case 5: // renamed and, later, compressed
@@ -147,12 +147,9 @@ func (s *server) rotate() {
 		time.Sleep(time.Duration(s.rnd.IntN(2000)) * time.Millisecond)
 		info, err := os.Stat(s.path + ".1")
 		s.check(err)
-		live := s.path
-		s.path += ".1"
-		s.copyTo(s.path+".gz", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
-		s.check(os.Chtimes(s.path+".gz", info.ModTime(), info.ModTime()))
-		s.check(os.Remove(s.path))
-		s.path = live
+		s.copy(s.path+".1", s.path+".1.gz", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+		s.check(os.Chtimes(s.path+".1.gz", info.ModTime(), info.ModTime()))
+		s.check(os.Remove(s.path + ".1"))
 	}
 }
 
@@ -160,9 +157,9 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// copyTo copies the file at the path, through a temporary name.
-func (s *server) copyTo(name string, compress func(io.Writer) io.WriteCloser) {
-	data, err := os.ReadFile(s.path)
+// copy copies a file, through a temporary name.
+func (s *server) copy(from, to string, compress func(io.Writer) io.WriteCloser) {
+	data, err := os.ReadFile(from)
 	s.check(err)
 	tmp := filepath.Join(filepath.Dir(s.path), "copying")
 	out, err := os.Create(tmp)
@@ -172,7 +169,7 @@ func (s *server) copyTo(name string, compress func(io.Writer) io.WriteCloser) {
 	s.check(err)
 	s.check(w.Close())
 	s.check(out.Close())
-	s.check(os.Rename(tmp, name))
+	s.check(os.Rename(tmp, to))
 }
 
 func chaos(t *testing.T, seed uint64, length time.Duration) {
@@ -190,11 +187,7 @@ func chaos(t *testing.T, seed uint64, length time.Duration) {
 		defer close(done)
 		for {
 			got = got[:storedAt]
-			ctx, cancel := context.WithCancel(context.Background())
-			go func() { // the kill
-				time.Sleep(time.Duration(1+rnd.IntN(30)) * time.Second)
-				cancel()
-			}()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(30))*time.Second) // the kill
 			f := Follow(ctx, s.path)
 			f.OnDamage = func(_ string, d slowlog.Damage) { t.Errorf("%v: %.80q", d, d.Text) }
 			var c Checkpoint
@@ -225,6 +218,7 @@ func chaos(t *testing.T, seed uint64, length time.Duration) {
 			stats.Truncations += st.Truncations
 			stats.Gaps += st.Gaps
 			f.Close()
+			cancel()
 			kills++
 			if written.Load() && len(got) >= s.n || late.Load() {
 				return
