@@ -174,7 +174,7 @@ func TestJSONSaysWhatTheProfileSays(t *testing.T) {
 	}
 	c := p.Top(1, ByTotalTime)[0]
 	want := map[string]any{
-		"quern": 1., "events": 4., "weight": 31., "skipped": 0., "filtered": 0., "classes": 2., "total_time": 80.,
+		"quern": 1., "events": 4., "weight": 31., "skipped": 0., "filtered": 0., "classes": 2., "total_time": 26., "weighted_time": 80.,
 		"from": "2026-03-01T10:00:00Z", "to": "2026-03-01T10:02:00Z", "threshold": 1., "whole_seconds": true, "sampled": true,
 		"grouped_by": "fingerprint", "ordered_by": "total", "overflow": nil,
 		"queries": []any{map[string]any{
