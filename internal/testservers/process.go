@@ -178,7 +178,8 @@ func (s *Server) create(w *watchdog, program string, args []string) error {
 		init, err = w.run(output, program, append(base, "--initialize-insecure")...)
 	} else {
 		base = append(base, "--innodb-log-file-size=32M")
-		init, err = w.run(output, installer(program), append(base, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)
+		// --force: on a machine that cannot look its own name up, too
+		init, err = w.run(output, installer(program), append(base, "--force", "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)
 	}
 	if err != nil {
 		return fmt.Errorf("testservers: %w", err)
