@@ -1,6 +1,9 @@
 package explain
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // extra reads the words of Extra into the node's flags. Words are matched whole:
 // "Using index condition" is not "Using index".
@@ -85,8 +88,11 @@ func extra(n *Node, s string) (out extraFlags) {
 			}
 		case "Recursive":
 			n.set(Recursive)
-		case "Open_full_table", "Scanned all databases":
-			n.set(OpensTables)
+		case "Scanned all databases":
+			if slices.Contains(n.Extra, "Open_full_table") {
+				n.set(OpensTables)
+			}
+			n.Extra = append(n.Extra, word)
 		case "unique row not found", "const row not found", "Const row not found", "no matching row in const table",
 			"Impossible WHERE", "Impossible WHERE noticed after reading const tables", "Impossible HAVING",
 			"Impossible HAVING noticed after reading const tables", "Impossible ON condition", "No tables used",

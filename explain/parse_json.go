@@ -166,6 +166,11 @@ func (b *jsonBuilder) body(o object) []*Node {
 				n.set(RangeChecked)
 				out = append(out, n)
 			}
+		case name == "buffer":
+			for _, n := range b.body(inner) {
+				n.set(Buffered)
+				out = append(out, n)
+			}
 		case name == "full-scan-on-null_key":
 			for _, n := range b.body(inner) {
 				n.set(FullScanOnNull)
@@ -514,12 +519,18 @@ func (b *jsonBuilder) tableFlags(n *Node, o object) {
 		{"using_index_for_skip_scan", SkipScan}, {"using_index_for_group_by", LooseScan}, {"loosescan", LooseScan},
 		{"loose_scan", LooseScan}, {"backward_index_scan", Backward}, {"range_checked_for_each_record", RangeChecked},
 		{"not_exists", NotExists}, {"first_match", FirstMatch}, {"full_scan_on_NULL_key", FullScanOnNull},
-		{"recursive", Recursive}, {"distinct", Distinct}, {"rowid_filter", RowIDFilter}, {"open_full_table", OpensTables},
+		{"recursive", Recursive}, {"distinct", Distinct}, {"rowid_filter", RowIDFilter},
 		{"index_condition_bka", BatchedKeyAccess},
 	} {
 		if v := o.get(f.name); v != nil && v != false {
 			n.set(f.flag)
 		}
+	}
+	if o.flag("open_full_table") && o.text("scanned_databases") == "all" {
+		n.set(OpensTables)
+	}
+	if o.text("using_temporary_table") == "for update" {
+		n.set(Buffered)
 	}
 	if n.IndexCond != "" {
 		n.set(IndexCondition)

@@ -299,7 +299,7 @@ func (b *builder) block(id int) *Node {
 			}
 			if x.flags.temporary && i == 0 {
 				x.flags.temporary = false
-				modify.set(Buffered)
+				x.node.set(Buffered)
 			}
 		}
 		if x.flags.startWeedout {

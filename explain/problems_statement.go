@@ -43,7 +43,7 @@ var operationChecks = []check{
 	{TemporaryAndSort, "no large temporary table is sorted", temporaryAndSort, nil},
 	{LargeSort, "no large result is sorted", largeSort, nil},
 	{LargeTemporary, "no large temporary table is filled", largeTemporary, nil},
-	{SortSpills, "the sorts stayed in memory", sortSpills, func(e *examiner) bool { return e.plan.Root.anyActual() }},
+	{SortSpills, "the sorts stayed in memory", sortSpills, func(e *examiner) bool { return e.shows(JSONMariaDB) && e.plan.Root.anyActual() }},
 	{DependentSubquery, "no subquery is run again for many rows", dependentSubquery, nil},
 	{UncacheableSubquery, "no subquery is run again though it depends on nothing", uncacheable, func(e *examiner) bool { return e.shows(Traditional, JSON1, JSON2, Tree) }},
 	{DuplicateWeedout, "no semi-join gathers duplicates to remove them", weedout, nil},
@@ -51,7 +51,7 @@ var operationChecks = []check{
 	{LargeWindow, "no window is computed over many rows", largeWindow, func(e *examiner) bool { return e.shows(JSON1, JSON2, Tree, JSONMariaDB) }},
 	{ImpossibleCondition, "the conditions can be true", impossible, nil},
 	{NoMatchingRow, "the rows looked up by constants exist", noMatch, nil},
-	{ChangesScannedKey, "the key that finds the rows is not changed", changesKey, func(e *examiner) bool { return e.plan.write == writeUpdate }},
+	{ChangesScannedKey, "the key that finds the rows is not changed", changesKey, updatesUnordered},
 }
 
 var statementChecks = []check{
@@ -238,10 +238,18 @@ func noMatch(e *examiner) {
 	}
 }
 
+// updatesUnordered reports whether the plan is the server's own of an UPDATE
+// without ORDER BY: an order makes the server collect the rows, whatever key it
+// changes.
+func updatesUnordered(e *examiner) bool {
+	update, ok := e.stmt.(*ast.UpdateStmt)
+	return ok && update.Order == nil
+}
+
 func changesKey(e *examiner) {
-	for n := range e.plan.Root.All() {
-		if rows := n.inputOut(); n.Op == OpModify && n.Has(Buffered) && e.matters(rows) {
-			e.add(n.Name, e.scaled(Low, rows), fmt.Sprintf("the row ids of %s rows are collected before the first is changed", count(rows)),
+	for _, t := range e.tables {
+		if rows := t.Examined().Or(0); t.Has(Buffered) && t.join == nil && e.matters(rows) {
+			e.add(t.Name, e.scaled(Low, rows), fmt.Sprintf("the row ids of %s rows are collected before the first is changed", count(rows)),
 				"The statement changes the key by which it finds its rows. Try smaller portions, or find them by another key.")
 		}
 	}
@@ -269,6 +277,14 @@ func (e *examiner) conditions(visit func(ast.Node) bool) {
 	sqlparse.Walk(e.stmt, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectStmt:
+			if n.Where != nil {
+				sqlparse.Walk(n.Where, visit)
+			}
+		case *ast.UpdateStmt:
+			if n.Where != nil {
+				sqlparse.Walk(n.Where, visit)
+			}
+		case *ast.DeleteStmt:
 			if n.Where != nil {
 				sqlparse.Walk(n.Where, visit)
 			}

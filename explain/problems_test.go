@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quern-dev/quern/internal/testservers"
 )
@@ -39,11 +40,16 @@ var problemCases = []struct {
 	{BackwardScan, "SELECT qty FROM order_items WHERE order_id > 5 ORDER BY order_id DESC", "SELECT qty FROM order_items WHERE order_id > 5 ORDER BY order_id", testservers.FlavorMariaDB},
 	{DerivedWithoutKey, "SELECT COUNT(*) FROM reviews r JOIN (SELECT order_id, line_no, MAX(qty) q FROM order_items GROUP BY order_id, line_no) d ON d.q < r.stars WHERE r.product_id < 50", "SELECT COUNT(*) FROM orders r JOIN (SELECT order_id, MAX(qty) q FROM order_items GROUP BY order_id) d ON d.order_id = r.id WHERE r.customer_id < 50", testservers.FlavorMySQL},
 	{DerivedNotMerged, "SELECT * FROM (SELECT order_id, line_no, ROW_NUMBER() OVER (ORDER BY price) n FROM order_items) d WHERE n < 10", "SELECT * FROM (SELECT order_id, line_no FROM order_items) d WHERE order_id < 10", ""},
+	{OpensEveryTable, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_ROWS > 7", "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_ROWS > 7 AND TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'user'", testservers.FlavorMySQL},
+	{OpensEveryTable, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_ROWS > 7", "SELECT TABLE_NAME FROM information_schema.TABLES", testservers.FlavorMySQL},
+	{EstimateOff, "SELECT SUM(s.n) FROM categories c JOIN skewed s ON s.v = c.id WHERE c.name = 'category 1'", "SELECT SUM(s.n) FROM skewed s WHERE s.v = 1", ""},
+	{EstimateOff, "SELECT SUM(s.n) FROM categories c JOIN skewed s ON s.v = c.id WHERE c.name = 'category 1'", "SELECT note FROM wide LIMIT 5", ""},
 	{WrongIndexForLimit, "SELECT * FROM wide WHERE c < 2 ORDER BY id LIMIT 1", "SELECT * FROM wide WHERE e = 3 AND f = 5 ORDER BY g LIMIT 5", testservers.FlavorMariaDB},
 
 	{TemporaryAndSort, "SELECT price, COUNT(*) n FROM order_items GROUP BY price ORDER BY n", "SELECT order_id, COUNT(*) FROM order_items GROUP BY order_id ORDER BY order_id", ""},
 	{LargeSort, "SELECT order_id, price FROM order_items ORDER BY price", "SELECT order_id, price FROM order_items ORDER BY order_id", ""},
 	{LargeTemporary, "SELECT DISTINCT price, qty FROM order_items", "SELECT DISTINCT order_id FROM order_items", ""},
+	{SortSpills, "SELECT note FROM wide ORDER BY note, g", "SELECT note FROM wide WHERE c = 4 ORDER BY note, g", testservers.FlavorMySQL},
 	{DependentSubquery, "SELECT o.id, (SELECT MAX(i.price) FROM order_items i WHERE i.order_id = o.id) FROM orders o", "SELECT o.id, i.p FROM orders o JOIN (SELECT order_id, MAX(price) p FROM order_items WHERE order_id < 9 GROUP BY order_id) i ON i.order_id = o.id", ""},
 	{UncacheableSubquery, "SELECT id FROM orders WHERE total > (SELECT AVG(price) + RAND() FROM products)", "SELECT id FROM orders WHERE total > (SELECT AVG(price) FROM products)", testservers.FlavorMariaDB},
 	{DuplicateWeedout, "SELECT o.id FROM orders o WHERE o.customer_id IN (SELECT /*+ SEMIJOIN(DUPSWEEDOUT) */ r.customer_id FROM reviews r JOIN order_items i ON i.product_id = r.product_id)", "SELECT o.id FROM orders o WHERE o.customer_id IN (SELECT c.id FROM customers c)", testservers.FlavorMariaDB},
@@ -52,6 +58,9 @@ var problemCases = []struct {
 	{EmptyTable, "SELECT * FROM archived_orders WHERE total > 5", "SELECT * FROM customers WHERE id = 5", ""},
 	{ImpossibleCondition, "SELECT * FROM customers WHERE id = 5 AND id = 6", "SELECT * FROM customers WHERE id = 5", ""},
 	{NoMatchingRow, "SELECT * FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.id = 99999", "SELECT * FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.id = 9", testservers.FlavorMariaDB},
+
+	{ChangesScannedKey, "UPDATE wide SET id = id + 100000 WHERE id < 20000", "UPDATE wide SET g = g + 1 WHERE id < 20000", ""},
+	{ChangesScannedKey, "UPDATE wide SET id = id + 100000 WHERE id < 20000", "UPDATE wide SET g = g + 1 WHERE id < 20000 ORDER BY id", ""},
 
 	{FunctionOnColumn, "SELECT id FROM orders WHERE YEAR(ordered_at) = 2024", "SELECT id FROM orders WHERE status = 'new' AND ordered_at >= '2024-01-01' AND ordered_at < '2025-01-01'", ""},
 	{FunctionOnColumn, "SELECT o.id FROM orders o WHERE o.customer_id + 1 = 5", "SELECT o.id FROM orders o WHERE o.customer_id = 5 - 1", ""},
@@ -64,35 +73,50 @@ var problemCases = []struct {
 	{IndexHint, "SELECT note FROM wide FORCE INDEX (c, d) WHERE c < 25", "SELECT note FROM wide WHERE c < 4", ""},
 }
 
-// wideTable has indexes that tempt a planner.
+// askedBy are the calls that show the problems that Explain does not: what is
+// measured, and what the server's own plan of a write says.
+var askedBy = map[ProblemCode]func(*Explainer, context.Context, string, string) (*Plan, error){
+	EstimateOff:       (*Explainer).RunAndAnalyze,
+	SortSpills:        (*Explainer).RunAndAnalyze,
+	ChangesScannedKey: (*Explainer).ExplainNative,
+}
+
+// wideTable has indexes that tempt a planner; half of the rows of skewed have
+// one value, which the average of an index hides.
 var wideTable = []string{
-	"DROP TABLE IF EXISTS wide, wide_null",
+	"DROP TABLE IF EXISTS wide, wide_null, skewed",
 	`CREATE TABLE wide (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT NOT NULL, d INT NOT NULL, e INT NOT NULL, f INT NOT NULL, g INT NOT NULL, note VARCHAR(100) NOT NULL,
 		KEY a_b (a, b), KEY c (c), KEY d (d), KEY e_f (e, f))`,
 	"INSERT INTO wide SELECT n, n % 200, n % 7, CRC32(CONCAT('c', n)) % 50, CRC32(CONCAT('d', n)) % 50, CRC32(CONCAT('e', n)) % 50, CRC32(CONCAT('f', n)) % 50, n, REPEAT('x', 80) FROM seq WHERE n BETWEEN 1 AND 40000",
 	"CREATE TABLE wide_null (id INT PRIMARY KEY, customer_id INT UNSIGNED NULL, stars INT NULL, KEY (customer_id))",
 	"INSERT INTO wide_null SELECT n, IF(n % 9, n % 4000, NULL), n % 5 FROM seq WHERE n BETWEEN 1 AND 5000",
-	"ANALYZE TABLE wide, wide_null",
+	"CREATE TABLE skewed (id INT PRIMARY KEY, v INT UNSIGNED NOT NULL, n INT NOT NULL, KEY (v))",
+	"INSERT INTO skewed SELECT n, IF(n % 2, 1, n), n FROM seq WHERE n BETWEEN 1 AND 20000",
+	"ANALYZE TABLE wide, wide_null, skewed",
 }
 
 func TestEachProblemIsShownAndMended(t *testing.T) {
 	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
 		db, schema := openShop(t, srv)
 		mustExec(t, db, wideTable...)
-		ex := New(db, Options{MaxExecuted: 1e6})
+		ex := New(db, Options{MaxExecuted: 1e6, Timeout: time.Minute})
 		for _, c := range problemCases {
 			if srv.Flavor == c.not {
 				continue
 			}
+			ask, ok := askedBy[c.code]
+			if !ok {
+				ask = (*Explainer).Explain
+			}
 			t.Run(string(c.code), func(t *testing.T) {
-				bad, err := ex.Explain(context.Background(), schema, c.bad)
+				bad, err := ask(ex, context.Background(), schema, c.bad)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !hasProblem(bad, c.code) {
 					t.Errorf("not seen: %s\n%s\n%+v", c.bad, bad, bad.Problems())
 				}
-				mended, err := ex.Explain(context.Background(), schema, c.mended)
+				mended, err := ask(ex, context.Background(), schema, c.mended)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -107,6 +131,44 @@ func TestEachProblemIsShownAndMended(t *testing.T) {
 			})
 		}
 	})
+}
+
+func TestTheTableShowsWhatTheJSONShows(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		db, schema := openShop(t, srv)
+		mustExec(t, db, wideTable...)
+		ex := New(db, Options{Format: Traditional})
+		for _, c := range problemCases {
+			if srv.Flavor == c.not || c.code != OpensEveryTable && c.code != ChangesScannedKey {
+				continue
+			}
+			for sql, want := range map[string]bool{c.bad: true, c.mended: false} {
+				ask := ex.Explain
+				if c.code == ChangesScannedKey {
+					ask = ex.ExplainNative
+				}
+				p, err := ask(context.Background(), schema, sql)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if hasProblem(p, c.code) != want {
+					t.Errorf("%s: shown is %v, want %v\n%s", sql, !want, want, p)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryProblemHasACase(t *testing.T) {
+	for _, c := range slices.Concat(accessChecks, operationChecks, statementChecks) {
+		shown := false
+		for _, x := range problemCases {
+			shown = shown || x.code == c.code
+		}
+		if !shown {
+			t.Errorf("no query shows %s", c.code)
+		}
+	}
 }
 
 func hasProblem(p *Plan, code ProblemCode) bool {
@@ -140,6 +202,11 @@ func TestWhatIsFineIsListed(t *testing.T) {
 	p.Select = "SELECT a FROM t WHERE b = 1"
 	if !has(FunctionOnColumn) || has(AllRowsWritten) {
 		t.Errorf("with its statement: %+v", p.Fine())
+	}
+	for _, write := range []string{"UPDATE t SET a = 1 WHERE YEAR(b) = 2024", "DELETE FROM t WHERE YEAR(b) = 2024"} {
+		if p.Select = write; has(FunctionOnColumn) || !hasProblem(p, FunctionOnColumn) {
+			t.Errorf("%s: %+v", write, p.Problems())
+		}
 	}
 }
 
