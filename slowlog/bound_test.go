@@ -136,7 +136,7 @@ func TestOtherSourcesTakeBoundedMemory(t *testing.T) {
 		}
 		for kind, open := range open {
 			in := in
-			in.left = 2 << 20
+			in.left = 5 << 18
 			s, r := open(&in)
 			r.MaxStatement = 64 << 10
 			for _, err := range s.All() {

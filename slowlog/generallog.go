@@ -59,14 +59,15 @@ type entry struct {
 	text    int // where what follows the command starts in the line
 }
 
-// generalCommands are the names of the client's commands, as the log has them.
-var generalCommands = func() map[string]bool {
-	m := map[string]bool{}
+// generalCommands are the names of the client's commands, as the log has them,
+// by themselves: an event outlives the window that its command was read from.
+var generalCommands = func() map[string]string {
+	m := map[string]string{}
 	for name := range strings.SplitSeq("Sleep,Quit,Init DB,Query,Field List,Create DB,Drop DB,Refresh,Shutdown,Statistics,Processlist,"+
 		"Connect,Kill,Debug,Ping,Time,Delayed insert,Change user,Binlog Dump,Table Dump,Connect Out,Register Slave,Register Replica,"+
 		"Prepare,Execute,Long Data,Close stmt,Reset stmt,Set option,Fetch,Daemon,Binlog Dump GTID,Reset Connection,Reset connection,"+
 		"Bulk_execute,Clone,Group Replication Data Stream subscription,Slave_IO,Slave_SQL,Slave_worker,Error", ",") {
-		m[name] = true
+		m[name] = name
 	}
 	return m
 }()
@@ -102,7 +103,7 @@ func parseEntry(line string) (e entry, ok bool) {
 	// The command; a tab behind it, or in old logs blanks.
 	rest := line[p:]
 	name, _, tab := strings.Cut(rest[:min(len(rest), 60)], "\t")
-	if name = strings.TrimRight(name, " "); generalCommands[name] {
+	if name = generalCommands[strings.TrimRight(name, " ")]; name != "" {
 		e.command, e.text = name, p+len(name)
 		if tab {
 			e.text = p + strings.IndexByte(rest, '\t') + 1
@@ -110,7 +111,7 @@ func parseEntry(line string) (e entry, ok bool) {
 		return e, true
 	}
 	if len(rest) > 12 && rest[11] == ' ' || len(rest) > 11 && rest[10] == ' ' {
-		if name := strings.TrimRight(rest[:11], " "); generalCommands[name] {
+		if name := generalCommands[strings.TrimRight(rest[:11], " ")]; name != "" {
 			e.command, e.text = name, p+len(name)
 			for e.text < len(line) && line[e.text] == ' ' {
 				e.text++

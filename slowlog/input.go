@@ -34,8 +34,10 @@ func (in *input) more() {
 				in.end = copy(in.buf, in.buf[in.start:in.end])
 				in.start = 0
 			}
-			if len(in.buf)-in.end < minRead {
-				in.buf = append(in.buf, make([]byte, max(256<<10, len(in.buf)))...)
+			// The buffer of a short log stays small, that of a long one is soon large
+			// enough for reads of a good size.
+			if len(in.buf) < 4*minRead || len(in.buf)-in.end < minRead {
+				in.buf = append(in.buf, make([]byte, max(minRead/4, len(in.buf)))...)
 			}
 		}
 		var n int

@@ -397,7 +397,7 @@ func (r *TableReader) fill() bool {
 // isTableCommand recognises the name of an administrator command. "Query" and
 // "Execute" are none: their statements stand in their place.
 func isTableCommand(s string) bool {
-	return generalCommands[s] && s != "Query" && s != "Execute"
+	return generalCommands[s] != "" && s != "Query" && s != "Execute"
 }
 
 // parseClock reads a TIME such as "00:00:01.250000".
