@@ -51,7 +51,7 @@ type Follower struct {
 	// whole, if a semicolon ends it. 0 is 1 s.
 	Idle time.Duration
 	// FromEnd makes a file that is there at the first Read, and that no
-	// Checkpoint tells of, be read from its end.
+	// Checkpoint tells of, be read from its end; else it is read from its start.
 	FromEnd bool
 
 	ctx   context.Context
@@ -72,7 +72,8 @@ type FollowStats struct {
 }
 
 // A Checkpoint tells where a Follower stands in each of its files. It may be
-// stored, as JSON for example.
+// stored, as JSON for example, together with what was made of the events: an
+// event counts as read once Read has returned it, or All yielded it.
 type Checkpoint struct {
 	Files []FileCheckpoint `json:"files"`
 }
@@ -90,7 +91,8 @@ type FileCheckpoint struct {
 	State    slowlog.State `json:"state"`
 }
 
-// Checkpoint returns where f stands behind the last event that Read returned.
+// Checkpoint returns where f stands behind the last event that Read returned. It
+// is to be called before Close, in the goroutine that reads.
 func (f *Follower) Checkpoint() Checkpoint {
 	var c Checkpoint
 	for _, t := range f.tails {
@@ -185,8 +187,9 @@ func or(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// All yields events until the context ends or a file has an error, which is then
-// the last, with a nil event.
+// All yields events until the context ends, whose error it does not yield, or a
+// file has an error, which is then the last, with a nil event. A later All goes on
+// as a later Read does.
 func (f *Follower) All() iter.Seq2[*slowlog.Event, error] {
 	return func(yield func(*slowlog.Event, error) bool) {
 		for {

@@ -263,32 +263,3 @@ func TestFollowCountsACheckpointWhoseFileIsGone(t *testing.T) {
 		}
 	})
 }
-
-func ExampleFollow() {
-	dir, err := os.MkdirTemp("", "quern")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "slow.log")
-	os.WriteFile(path, []byte("# Time: 2026-11-30T12:00:00Z\n# Query_time: 0.25\nSELECT 1;\n"), 0o644)
-
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	f := Follow(ctx, path)
-	defer f.Close()
-	f.Poll, f.Idle = time.Millisecond, time.Millisecond
-	for ev, err := range f.All() {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(ev.QueryTime, ev.Query)
-		fmt.Println(f.Checkpoint().Files[0].State.Offset)
-		cancel()
-	}
-	// Output:
-	// 250ms SELECT 1
-	// 58
-}
