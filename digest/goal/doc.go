@@ -11,8 +11,14 @@
 // than a tenth; one that takes half can win half.
 //
 //	goals, err := goal.Parse("search:p95<1s,p99<3s")
+//	if err != nil {
+//		return err
+//	}
 //	an := goal.NewAnalysis(goals)
 //	for req, err := range requestlog.NewReader(f).All() {
+//		if err != nil {
+//			return err
+//		}
 //		an.Add(req)
 //	}
 //	for _, v := range an.Verdicts() {

@@ -13,7 +13,9 @@ import (
 // take less than Limit.
 type Goal struct {
 	// Page is the page that the goal is about, such as search or /product/{n}; a *
-	// in it stands for any text, and "*" alone for every page.
+	// in it stands for any text, and "*" alone for every page. It is held against
+	// requestlog.Request.Page: where the log names no page that is the path, as
+	// requestlog.Routes has it, /search with its slash.
 	Page string
 
 	// Segment restricts the goal to requests that fulfil every condition.
@@ -133,6 +135,7 @@ func matchGlob(pattern, s string) bool {
 //
 // Several limits of one kind of request are separated by commas, kinds of request
 // by commas, semicolons or blanks. Durations are written as for time.ParseDuration.
+// The error says at which byte, from 1, the text is wrong, and what it wants there.
 func Parse(text string) ([]Goal, error) {
 	var goals []Goal
 	p := parser{text: text}

@@ -14,6 +14,9 @@ import (
 type State uint8
 
 const (
+	// NotEnoughData is also what a goal has that is about no request of the log,
+	// and one whose percentile asks for more requests than there are (p99 asks for
+	// 100) or that the sampling leaves open.
 	NotEnoughData State = iota
 	Met
 	Missed

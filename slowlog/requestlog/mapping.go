@@ -53,7 +53,9 @@ func (m Mapping) String() string {
 //
 //	wall=rt:ms,wait.mysql=db_time:us,calls.mysql=db_calls,page=route
 //
-// Each rule is target=field, with an optional unit s, ms, us or ns.
+// Each rule is target=field, with an optional unit s, ms, us or ns. What else
+// stands behind a colon belongs to the field's name. A field that the log does not
+// have is no error: its target stays empty, and Reader.Recognized leaves it out.
 func ParseMapping(text string) (Mapping, error) {
 	var m Mapping
 	for part := range strings.SplitSeq(text, ",") {
