@@ -346,7 +346,8 @@ func (a *Aggregator) keepAll(ss []string) []string {
 	return kept
 }
 
-// AddSkipped notes that n damaged records of the log were skipped.
+// AddSkipped notes that n damaged records of the log were skipped: those of the
+// reader's Stats, for Add never sees them.
 func (a *Aggregator) AddSkipped(n uint64) { a.totals.skipped += n }
 
 // Profile returns what was added so far. Events that are added later do not

@@ -19,7 +19,7 @@ import (
 type Observation struct {
 	SQL      string        // the statement (db.query.text)
 	Schema   string        // the default schema (db.namespace)
-	Duration time.Duration // how long it took
+	Duration time.Duration // how long it took; 0 is a time like others
 	End      time.Time     // when it ended, now if it is zero
 
 	User, Host string
@@ -27,7 +27,7 @@ type Observation struct {
 	Errno  int  // the server's number of the error that it ended with
 	Failed bool // it ended with an error, whose number need not be known
 
-	RowsSent, RowsAffected int64
+	RowsSent, RowsAffected int64 // 0 counts as not known: means are of the others
 
 	TraceID string  // of the trace that it belongs to; samples keep it
 	Weight  float64 // how many statements it stands for, 1 if it is zero
@@ -324,7 +324,8 @@ func (c *Collector) Rotate(now time.Time) []Window {
 	return profiles
 }
 
-// Flush closes all windows, and returns what they hold as one profile.
+// Flush closes all windows, and returns what they hold as one profile. The
+// Collector goes on empty: what is observed later is in later profiles only.
 func (c *Collector) Flush() *Profile {
 	c.mu.Lock()
 	closed := c.take(func(*window) bool { return true })

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quern-dev/quern/digest"
@@ -153,21 +154,28 @@ func ExampleCompare() {
 // A wrapper of database/sql observes, a ticker of the host exports.
 func ExampleCollector() {
 	col := digest.NewCollector(digest.CollectorOptions{MaxClasses: 5000})
-	for i := range 100 {
-		col.Observe(digest.Observation{
-			SQL:      fmt.Sprintf("SELECT name FROM customers WHERE id = %d", i),
-			Schema:   "shop",
-			Duration: 2 * time.Millisecond,
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 25 {
+				col.Observe(digest.Observation{
+					SQL:      fmt.Sprintf("SELECT name FROM customers WHERE id = %d", i),
+					Schema:   "shop",
+					Duration: 2 * time.Millisecond,
+				})
+			}
 		})
 	}
+	wg.Wait()
 	p := col.Flush()
 	for _, c := range p.Top(50, digest.ByQuantile(.99)) {
 		fmt.Println(c.Count, c.QueryTime.Quantile(.99), c.Fingerprint)
 	}
-	fmt.Println(p.Overflow() == nil)
+	if rest := p.Overflow(); rest != nil { // not among Top's
+		fmt.Println(rest.Count, rest.QueryTime.Quantile(.99), rest.Name())
+	}
 	// Output:
 	// 100 2ms select name from customers where id = ?
-	// true
 }
 
 func ExampleHistogram() {

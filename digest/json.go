@@ -65,8 +65,10 @@ type jsonClass struct {
 }
 
 // WriteJSON writes the profile as one JSON object, with the n first classes by
-// an order, all of them if n is not above 0. Time spans are seconds, times
-// RFC 3339 or null. The error is w's.
+// an order, all of them if n is not above 0, under "queries", and the overflow or
+// null under "overflow". Time spans are seconds, times RFC 3339 or null. Within a
+// version, which is the value of "quern", keys are added, and none goes. A
+// measure that no event has is 0. The error is w's.
 func (p *Profile) WriteJSON(w io.Writer, n int, by Order) error {
 	j := jsonProfile{
 		Quern:        jsonVersion,

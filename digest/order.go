@@ -24,8 +24,8 @@ var (
 	ByScatter = Order{name: "scatter", value: func(c *Class) float64 { return c.QueryTime.VarianceToMean() }}
 )
 
-// ByQuantile ranks by a quantile of the query time. Consider AtLeast: a class of
-// one slow statement has slow quantiles.
+// ByQuantile ranks by a quantile of the query time, q from 0 to 1: 0.99 is p99.
+// Consider AtLeast: a class of one slow statement has slow quantiles.
 func ByQuantile(q float64) Order {
 	return Order{quantileName(q), func(c *Class) float64 { return float64(c.QueryTime.h.Quantile(q)) }, 0, QueryTime}
 }
