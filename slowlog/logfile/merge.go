@@ -18,7 +18,8 @@ import (
 // with that.
 //
 // It holds one event of each source at a time. An error of a source is returned
-// at its event's place, and with that the source is left out; the others go on.
+// at its event's place, and with that the source is left out; the others go on. An
+// event of a source that reuses it is valid until the next Read.
 func Merge(sources ...slowlog.Source) slowlog.Source {
 	m := &merged{sources: sources}
 	for i := range sources {

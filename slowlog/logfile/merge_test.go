@@ -34,7 +34,7 @@ func queries(t *testing.T, s slowlog.Source) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, ev.Query)
+		all = append(all, strings.Clone(ev.Query)) // the source may reuse its event
 	}
 	return all
 }
