@@ -9,6 +9,12 @@
 // common use are recognised without a [Mapping], and [Reader.Recognized] says
 // what was taken for what, and in which unit.
 //
+// Whoever chooses the names of a log takes these: time, page (or url, or path),
+// wall_ms, cpu_ms, for each component a pair such as wait_billing_ms and
+// calls_billing, request_id, status, user, ip. Letters may be of either case, a
+// dash or a dot may stand for an underscore, and the unit may be s, ms, us or ns.
+// Common components such as mysql and redis need no wait: mysql_ms, mysql_calls.
+//
 // Of the line formats those of AWS load balancers, Envoy, HAProxy, lighttpd, the
 // ingress controller of nginx, Traefik, uWSGI and the Common and Combined Log Format
 // are recognised; of JSON among others what Caddy, Cloudflare, Envoy and Traefik
