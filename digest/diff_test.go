@@ -72,10 +72,13 @@ func verdicts(d *Diff) (latency, load map[string]Verdict) {
 }
 
 func TestDiffFindsPlantedSlowdown(t *testing.T) {
-	const runs = 40
+	runs := 40
+	if underRace {
+		runs = 8
+	}
 	for _, tt := range []struct {
 		sigma float64
-		least int // of the runs: the wider the times scatter, the less there is to find
+		least int // of 40 runs: the wider the times scatter, the less there is to find
 	}{{.5, 40}, {.75, 36}, {1, 24}} {
 		w := plain
 		w.sigma = tt.sigma
@@ -96,14 +99,17 @@ func TestDiffFindsPlantedSlowdown(t *testing.T) {
 			}
 		}
 		t.Logf("sigma %.2f: found in %d of %d runs", tt.sigma, found, runs)
-		if found < tt.least {
-			t.Errorf("sigma %.2f: a class of 1,000 calls that is 20 %% slower is found in %d of %d runs, want at least %d", tt.sigma, found, runs, tt.least)
+		if least := tt.least * runs / 40; found < least {
+			t.Errorf("sigma %.2f: a class of 1,000 calls that is 20 %% slower is found in %d of %d runs, want at least %d", tt.sigma, found, runs, least)
 		}
 	}
 }
 
 func TestDiffOfTheSameWorkloadFindsNothing(t *testing.T) {
-	const runs = 60
+	runs := 60
+	if underRace {
+		runs = 10
+	}
 	for _, tt := range []struct {
 		name          string
 		before, after workload
@@ -134,7 +140,7 @@ func TestDiffOfTheSameWorkloadFindsNothing(t *testing.T) {
 			}
 			t.Logf("false alarms in %d of %d comparisons of 50 classes; %.1f %% of p-values below 0.05", alarms, runs, 100*float64(wrong)/float64(judged))
 			// Two families of tests at 1 in 20 each, and three standard deviations.
-			if limit := runs/10 + 3*int(math.Sqrt(runs/10)); alarms > limit {
+			if limit := runs/10 + 3*int(math.Sqrt(float64(runs)/10)); alarms > limit {
 				t.Errorf("false alarms in %d of %d comparisons, want at most %d", alarms, runs, limit)
 			}
 			if share := float64(wrong) / float64(judged); share > .065 {
