@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -265,6 +266,42 @@ func TestAggregatorsOfShardsMerge(t *testing.T) {
 	}
 	if diff := diffProfiles(profileOf(t, Options{}, evs), shards[0].Profile()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSamplesOfEventsThatDrawAlikeDoNotDependOnOrder(t *testing.T) {
+	var events []*slowlog.Event
+	for i := range 12 {
+		ev := event("select * from orders where id = 1", time.Second)
+		ev.Time = time.Date(2007, 10, 15, 21, 43, 52, 0, time.UTC)
+		ev.Offset, ev.Line = int64(i/6*100), int64(i/6*10) // as in the files of a set
+		ev.User, ev.Schema = fmt.Sprint("user", i%2), fmt.Sprint("shop", i%3)
+		events = append(events, ev)
+	}
+	profile := func(shards int, events []*slowlog.Event) []byte {
+		parts := make([]Aggregator, shards)
+		for i, ev := range events {
+			parts[i%shards].Add(ev)
+		}
+		for i := range parts[1:] {
+			if err := parts[0].Merge(&parts[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := parts[0].Profile().MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	want := profile(1, events)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		r.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+		shards := 1 + r.IntN(4)
+		if !bytes.Equal(profile(shards, events), want) {
+			t.Fatalf("the profile of %d shards differs with the order of the events", shards)
+		}
 	}
 }
 

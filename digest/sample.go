@@ -110,9 +110,10 @@ func (s *samples) add(f *facts, r *rule) {
 		return
 	}
 	d.text = hashText(f.query)
-	slowest = slowest && (s.slowest == nil || slower(time.Duration(f.queryTime), d, s.slowest))
+	o := f.origin(d)
+	slowest = slowest && (s.slowest == nil || o.slower(s.slowest))
 	at, found := s.search(d)
-	lowest = !found && at < r.samples
+	lowest = found && o.compareOrigin(s.lowest[at]) < 0 || !found && at < r.samples
 	if !slowest && !lowest {
 		return
 	}
@@ -120,7 +121,10 @@ func (s *samples) add(f *facts, r *rule) {
 	if slowest {
 		s.slowest = kept
 	}
-	if lowest {
+	switch {
+	case lowest && found:
+		s.lowest[at] = kept
+	case lowest:
 		s.lowest = slices.Insert(s.lowest, at, kept)
 		s.trim(r.samples)
 	}
@@ -131,9 +135,32 @@ func (s *samples) search(d draw) (at int, found bool) {
 	return slices.BinarySearchFunc(s.lowest, d, func(s *Sample, d draw) int { return s.draw.compare(d) })
 }
 
-// slower reports whether an event comes before the sample, the slowest first.
-func slower(queryTime time.Duration, d draw, s *Sample) bool {
-	return queryTime > s.QueryTime || queryTime == s.QueryTime && d.compare(s.draw) < 0
+// slower reports whether s comes before o, the slowest first.
+func (s *Sample) slower(o *Sample) bool {
+	if s.QueryTime != o.QueryTime {
+		return s.QueryTime > o.QueryTime
+	}
+	if c := s.draw.compare(o.draw); c != 0 {
+		return c < 0
+	}
+	return s.compareOrigin(o) < 0
+}
+
+// compareOrigin says which of two samples of one draw is kept. Where times are
+// whole seconds and no connection is logged, many events draw alike.
+func (s *Sample) compareOrigin(o *Sample) int {
+	if s.Offset != o.Offset {
+		return cmp.Compare(s.Offset, o.Offset)
+	}
+	return cmp.Or(
+		cmp.Compare(s.Line, o.Line),
+		cmp.Compare(s.Schema, o.Schema),
+		cmp.Compare(s.User, o.User),
+		cmp.Compare(s.Host, o.Host),
+		cmp.Compare(s.RowsSent, o.RowsSent),
+		cmp.Compare(s.RowsExamined, o.RowsExamined),
+		cmp.Compare(s.TraceID, o.TraceID),
+	)
 }
 
 func (s *samples) trim(n int) {
@@ -144,11 +171,14 @@ func (s *samples) trim(n int) {
 }
 
 func (s *samples) merge(o *samples, n int) {
-	if o.slowest != nil && (s.slowest == nil || slower(o.slowest.QueryTime, o.slowest.draw, s.slowest)) {
+	if o.slowest != nil && (s.slowest == nil || o.slowest.slower(s.slowest)) {
 		s.slowest = o.slowest
 	}
 	for _, l := range o.lowest {
-		if at, found := s.search(l.draw); !found && at < n {
+		switch at, found := s.search(l.draw); {
+		case found && l.compareOrigin(s.lowest[at]) < 0:
+			s.lowest[at] = l
+		case !found && at < n:
 			s.lowest = slices.Insert(s.lowest, at, l)
 		}
 	}
@@ -174,18 +204,30 @@ func (f *facts) sample(r *rule) *Sample {
 	if r.text == TextNone || f.query == "" {
 		return nil
 	}
-	s := &Sample{
+	o := f.origin(draw{f.lot(), hashText(f.query)})
+	s := &o
+	s.Schema = r.names.keep(f.schema)
+	s.User = r.names.keep(f.user)
+	s.Host = r.names.keep(f.host)
+	s.TraceID = string([]byte(f.traceID))
+	s.setQuery(f.query, r)
+	return s
+}
+
+// origin returns all of the event's sample but its text, in the memory of f.
+func (f *facts) origin(d draw) Sample {
+	s := Sample{
 		Truncated: f.truncated,
-		Schema:    r.names.keep(f.schema),
-		User:      r.names.keep(f.user),
-		Host:      r.names.keep(f.host),
+		Schema:    f.schema,
+		User:      f.user,
+		Host:      f.host,
 		Time:      timeOf(f.time),
 		QueryTime: time.Duration(f.queryTime),
 		ThreadID:  f.threadID,
-		TraceID:   string([]byte(f.traceID)),
+		TraceID:   f.traceID,
 		Offset:    f.offset,
 		Line:      f.line,
-		draw:      draw{f.lot(), hashText(f.query)},
+		draw:      d,
 	}
 	for _, v := range f.values {
 		switch v.measure {
@@ -195,7 +237,6 @@ func (f *facts) sample(r *rule) *Sample {
 			s.RowsExamined = v.v
 		}
 	}
-	s.setQuery(f.query, r)
 	return s
 }
 
