@@ -22,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -151,8 +152,10 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		err = errors.New("-n is below 0")
 	case c.workers < 1:
 		err = errors.New("-workers is below 1")
-	case c.reader.Rate < 0:
-		err = errors.New("-rate is below 0")
+	case c.reader.Rate != 0 && !(c.reader.Rate >= 1 && c.reader.Rate <= digest.MaxWeight):
+		err = fmt.Errorf("-rate is %v, want 1 to %d", c.reader.Rate, digest.MaxWeight)
+	case math.IsNaN(*always):
+		err = errors.New("-always-log is not a number")
 	case !slices.Contains([]string{"text", "json", "html"}, c.format):
 		err = fmt.Errorf("-format is %q, want text, json or html", c.format)
 	}

@@ -27,11 +27,14 @@ type analysis struct {
 
 var errInterrupted = errors.New("interrupted")
 
+// embedded names the sample among the files. No file can have the name.
+const embedded = "\x00"
+
 // read reads all files. One that fails does not keep it from the others.
 func (a *analysis) read(ctx context.Context, bar *progress) {
 	names := a.config.files
 	if len(names) == 0 {
-		names = []string{""}
+		names = []string{embedded}
 	}
 	bar.expect(names)
 	for _, name := range names {
@@ -87,7 +90,7 @@ func (a *analysis) readAll(source slowlog.Source) error {
 
 func (a *analysis) open(ctx context.Context, name string) (*logfile.File, error) {
 	switch name {
-	case "":
+	case embedded:
 		return logfile.New(bytes.NewReader(sample), "the embedded sample (a day of a made-up shop)")
 	case "-":
 		return logfile.New(detach(ctx, a.stdin), "standard input")
