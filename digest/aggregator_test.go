@@ -269,6 +269,22 @@ func TestAggregatorsOfShardsMerge(t *testing.T) {
 	}
 }
 
+func TestTheFirstInstantOf1970IsNoTime(t *testing.T) {
+	var a Aggregator
+	for _, at := range []time.Time{time.Unix(0, 0), testStart} {
+		ev := event("select 1", time.Second)
+		ev.Time = at
+		a.Add(ev)
+	}
+	p := a.Profile()
+	if c := p.Top(1, ByTotalTime)[0]; !p.From().Equal(testStart) || !c.FirstSeen().Equal(testStart) {
+		t.Errorf("the profile begins at %v, its class at %v, want %v", p.From(), c.FirstSeen(), testStart)
+	}
+	if tl := p.Timeline(); len(tl) != 1 || tl[0].Start.Year() != testStart.Year() {
+		t.Errorf("got timeline %v, want one interval about %v", tl, testStart)
+	}
+}
+
 func TestSamplesOfEventsThatDrawAlikeDoNotDependOnOrder(t *testing.T) {
 	var events []*slowlog.Event
 	for i := range 12 {

@@ -41,12 +41,16 @@ const noTime = math.MinInt64
 // 1970.
 const maxSecond = 1 << 33
 
-// unixNano returns noTime for the zero time and for years that do not fit.
+// unixNano returns noTime for the zero time, for the first instant of 1970, as
+// which a time of 0 reads, and for years that do not fit.
 func unixNano(t time.Time) int64 {
 	if sec := t.Unix(); t.IsZero() || sec < -maxSecond || sec > maxSecond {
 		return noTime
 	}
-	return t.UnixNano()
+	if ns := t.UnixNano(); ns != 0 {
+		return ns
+	}
+	return noTime
 }
 
 func timeOf(ns int64) time.Time {
