@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -281,6 +282,29 @@ func TestAnInterruptReportsWhatHasBeenRead(t *testing.T) {
 	o = topqueries(t, done, nil, writeFile(t, "slow.log", log))
 	if o.Status != 1 || o.Stdout != "" || !strings.Contains(o.Stderr, "interrupted before the first event") {
 		t.Errorf("interrupted at once: status %d, stderr %q", o.Status, o.Stderr)
+	}
+}
+
+func TestAnInterruptEndsTheWaitForANamedPipe(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /dev/fd")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	log, _ := percona(t, 500, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		w.Write(log[:len(log)&^(64<<10-1)]) // then nothing more comes, and no end
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+	}()
+	o := topqueries(t, ctx, nil, "-format", "json", fmt.Sprintf("/dev/fd/%d", r.Fd()))
+	if r := parseResult(t, o); r.Events == 0 || !r.Interrupted || o.Status != 0 {
+		t.Errorf("%d events, interrupted %v, status %d, stderr %q", r.Events, r.Interrupted, o.Status, o.Stderr)
 	}
 }
 

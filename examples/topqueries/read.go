@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/quern-dev/quern/digest"
@@ -95,7 +96,28 @@ func (a *analysis) open(ctx context.Context, name string) (*logfile.File, error)
 	case "-":
 		return logfile.New(detach(ctx, a.stdin), "standard input")
 	}
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return logfile.New(detach(ctx, &pipe{name: name}), name)
+	}
 	return logfile.Open(name)
+}
+
+// A pipe is a named pipe, opened by the first Read: that waits for a writer.
+type pipe struct {
+	name string
+	f    *os.File
+}
+
+func (p *pipe) Read(b []byte) (n int, err error) {
+	if p.f == nil {
+		if p.f, err = os.Open(p.name); err != nil {
+			return 0, err
+		}
+	}
+	if n, err = p.f.Read(b); err != nil {
+		p.f.Close()
+	}
+	return n, err
 }
 
 // found says what a file without events holds.
