@@ -43,11 +43,11 @@ var checks = []check{
 		limit: func(l *Limits) string {
 			return human.Percent(l.Frequent) + " of the statements, p95 up to " + seconds(l.Fast)
 		},
-		needs: needFast,
+		needs: needFastTimes,
 		cases: func(e *examiner) []Case {
 			return casesOf(e.noticed, func(s *subject) (string, float64) {
 				p95 := s.QueryTime.Quantile(.95)
-				if s.Verb != "SELECT" || e.part(s.Class) < e.Frequent || p95 > time.Duration(e.Fast*1e9) {
+				if s.Verb != "SELECT" || s.QueryTime.Observed() == 0 || e.part(s.Class) < e.Frequent || p95 > time.Duration(e.Fast*1e9) {
 					return "", 0
 				}
 				return fmt.Sprintf("%s statements, %s of all, p95 %s", human.Count(s.Count), human.Percent(e.part(s.Class)), human.Duration(float64(p95))), 1
@@ -533,6 +533,14 @@ func needFast(e *examiner) string {
 		return "fast statements: long_query_time=0"
 	}
 	return ""
+}
+
+// needFastTimes is needFast for what is said of times: a general log has none.
+func needFastTimes(e *examiner) string {
+	if e.profile.QueryTime.Observed() == 0 {
+		return "query times"
+	}
+	return needFast(e)
 }
 
 // needErrors goes by what servers write that write error numbers: a statement
