@@ -107,7 +107,7 @@ func ExampleFollower_Resume() {
 			fmt.Println(c.Count, c.QueryTime.Sum(), c.Fingerprint)
 		}
 		var err error
-		if stored, err = json.Marshal(f.Checkpoint()); err != nil { // before Close
+		if stored, err = json.Marshal(f.Checkpoint()); err != nil {
 			log.Fatal(err)
 		}
 	}

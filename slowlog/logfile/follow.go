@@ -54,12 +54,13 @@ type Follower struct {
 	// Checkpoint tells of, be read from its end; else it is read from its start.
 	FromEnd bool
 
-	ctx   context.Context
-	tails []*tail
-	turn  int // whose tail's
-	run   int // events in a row of this turn
-	last  *tail
-	stats FollowStats
+	ctx    context.Context
+	tails  []*tail
+	turn   int // whose tail's
+	run    int // events in a row of this turn
+	last   *tail
+	stats  FollowStats
+	closed *Checkpoint // where it stood at Close
 }
 
 // FollowStats says what a Follower met.
@@ -91,9 +92,12 @@ type FileCheckpoint struct {
 	State    slowlog.State `json:"state"`
 }
 
-// Checkpoint returns where f stands behind the last event that Read returned. It
-// is to be called before Close, in the goroutine that reads.
+// Checkpoint returns where f stands behind the last event that Read returned, or
+// stood when it was closed. It is to be called in the goroutine that reads.
 func (f *Follower) Checkpoint() Checkpoint {
+	if f.closed != nil {
+		return *f.closed
+	}
 	var c Checkpoint
 	for _, t := range f.tails {
 		c.Files = append(c.Files, t.checkpoint())
@@ -126,6 +130,8 @@ func (f *Follower) Stats() FollowStats { return f.stats }
 
 // Close closes the files.
 func (f *Follower) Close() error {
+	c := f.Checkpoint()
+	f.closed = &c
 	var errs []error
 	for _, t := range f.tails {
 		errs = append(errs, t.close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -246,6 +247,9 @@ func TestFollowCountsACheckpointWhoseFileIsGone(t *testing.T) {
 			t.Errorf("a Read after the end: %v", err)
 		}
 		f.Close()
+		if after := f.Checkpoint(); !reflect.DeepEqual(after, c) {
+			t.Errorf("the checkpoint after Close is %+v, before it %+v", after, c)
+		}
 
 		got, again := read(c)
 		same(t, "resumed", got, "S2")
