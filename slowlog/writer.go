@@ -222,10 +222,13 @@ func (w *Writer) appendValues(b []byte, ev *Event) []byte {
 			b = append(b, '\n')
 			n = 0
 		}
-		if n == 0 {
-			b = append(b, "# "...)
-		} else {
+		switch {
+		case n > 0:
 			b = append(b, "  "...)
+		case lookupKey(m.Name) == keyFieldQueryTime: // the second of a damaged header must begin no other
+			b = append(b, "#   "...)
+		default:
+			b = append(b, "# "...)
 		}
 		b = append(b, m.Name...)
 		b = append(b, ": "...)

@@ -178,3 +178,22 @@ func TestPtQueryDigestReadsWrittenLogs(t *testing.T) {
 		}
 	}
 }
+
+func TestWrittenHeaderOfTwoQueryTimesIsOneHeader(t *testing.T) {
+	log := "# User@Host: a[a] @ h []\n# Query_time:# Query_time:\nSELECT 1;\n"
+	events, _, _ := readAll(t, []byte(log))
+	var b bytes.Buffer
+	w := NewWriter(&b)
+	for _, ev := range events {
+		if err := w.Write(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	again, damage, _ := readAll(t, b.Bytes())
+	if len(events) != 1 || len(again) != 1 || len(damage) != 0 || again[0].Query != "SELECT 1" {
+		t.Errorf("%d events were read, %d written and read again, %d damaged places:\n%s", len(events), len(again), len(damage), b.Bytes())
+	}
+}
