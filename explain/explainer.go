@@ -84,6 +84,21 @@ func (ex *Explainer) Explain(ctx context.Context, schema, sql string) (*Plan, er
 	})
 }
 
+// rewrite opens a session, which the caller closes, and rewrites the statement
+// for its server.
+func (ex *Explainer) rewrite(ctx context.Context, schema, sql string) (*session, *Rewritten, error) {
+	s, err := openSession(ctx, ex.db, ex.opts.Timeout, ex.opts.Mode, schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Rewrite(sql, RewriteOptions{Mode: ex.opts.Mode, Server: s.server})
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return s, r, nil
+}
+
 func (ex *Explainer) explain(ctx context.Context, schema, sql string) (*Plan, error) {
 	// What cannot be rewritten needs no server.
 	if _, err := Rewrite(sql, RewriteOptions{Mode: ex.opts.Mode}); err != nil {
@@ -91,15 +106,11 @@ func (ex *Explainer) explain(ctx context.Context, schema, sql string) (*Plan, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, ex.opts.Timeout)
 	defer cancel()
-	s, err := openSession(ctx, ex.db, ex.opts.Timeout, ex.opts.Mode, schema)
+	s, r, err := ex.rewrite(ctx, schema, sql)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	r, err := Rewrite(sql, RewriteOptions{Mode: ex.opts.Mode, Server: s.server})
-	if err != nil {
-		return nil, err
-	}
 	for _, setting := range r.Settings {
 		if err := s.set(ctx, setting); err != nil {
 			r.Approximate = true

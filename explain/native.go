@@ -24,15 +24,11 @@ func (ex *Explainer) ExplainNative(ctx context.Context, schema, sql string) (*Pl
 	if !ex.cache.take() {
 		return nil, ErrRate
 	}
-	s, err := openSession(ctx, ex.db, ex.opts.Timeout, ex.opts.Mode, schema)
+	s, r, err := ex.rewrite(ctx, schema, sql)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	r, err := Rewrite(sql, RewriteOptions{Mode: ex.opts.Mode, Server: s.server})
-	if err != nil {
-		return nil, err
-	}
 	strict := *ex
 	strict.opts.Allow = nil
 	// The values of SET and VALUES are not in the SELECT.
@@ -66,15 +62,11 @@ func (ex *Explainer) RunAndAnalyze(ctx context.Context, schema, sql string) (*Pl
 	if !ex.cache.take() {
 		return nil, ErrRate
 	}
-	s, err := openSession(ctx, ex.db, ex.opts.Timeout, ex.opts.Mode, schema)
+	s, r, err := ex.rewrite(ctx, schema, sql)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	r, err := Rewrite(sql, RewriteOptions{Mode: ex.opts.Mode, Server: s.server})
-	if err != nil {
-		return nil, err
-	}
 	if r.Verb != "SELECT" && r.Verb != "TABLE" {
 		return nil, &RewriteError{Code: NotAQuery, Verb: r.Verb, Reason: "only a query is run"}
 	}

@@ -172,19 +172,28 @@ func firstTable(n ast.ResultSetNode) *ast.TableName {
 	return nil
 }
 
-func (a *analysis) update(s *ast.UpdateStmt) error {
+// changed makes the block of the rows that an UPDATE or a DELETE finds.
+func (a *analysis) changed(with *ast.WithClause, from *ast.TableRefsClause, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) (*block, *scope, error) {
 	b := a.newBlock()
 	sc := &scope{block: b}
-	if err := a.with(s.With, sc); err != nil {
-		return err
+	if err := a.with(with, sc); err != nil {
+		return nil, nil, err
 	}
-	if err := a.from(b, sc, s.TableRefs.TableRefs, nil); err != nil {
-		return err
+	if err := a.from(b, sc, from.TableRefs, nil); err != nil {
+		return nil, nil, err
 	}
 	b.dml = len(b.accesses) == 1
-	a.where(b, sc, s.Where)
-	a.orderBy(b, sc, s.Order, nil)
-	b.limit = limitOf(s.Limit)
+	a.where(b, sc, where)
+	a.orderBy(b, sc, order, nil)
+	b.limit = limitOf(limit)
+	return b, sc, nil
+}
+
+func (a *analysis) update(s *ast.UpdateStmt) error {
+	b, sc, err := a.changed(s.With, s.TableRefs, s.Where, s.Order, s.Limit)
+	if err != nil {
+		return err
+	}
 	changed := map[*access][]string{}
 	for _, as := range s.List {
 		if r := sc.resolve(as.Column); r.access != nil {
@@ -203,18 +212,10 @@ func (a *analysis) update(s *ast.UpdateStmt) error {
 }
 
 func (a *analysis) delete(s *ast.DeleteStmt) error {
-	b := a.newBlock()
-	sc := &scope{block: b}
-	if err := a.with(s.With, sc); err != nil {
+	b, _, err := a.changed(s.With, s.TableRefs, s.Where, s.Order, s.Limit)
+	if err != nil {
 		return err
 	}
-	if err := a.from(b, sc, s.TableRefs.TableRefs, nil); err != nil {
-		return err
-	}
-	b.dml = len(b.accesses) == 1
-	a.where(b, sc, s.Where)
-	a.orderBy(b, sc, s.Order, nil)
-	b.limit = limitOf(s.Limit)
 	for _, acc := range b.accesses {
 		target := !s.IsMultiTable
 		if s.IsMultiTable {

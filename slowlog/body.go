@@ -486,7 +486,7 @@ func hasQueryTime(s string, i int, final bool) (is, more bool) {
 		if !ok {
 			return false, len(s)-i < maxHeaderLine
 		}
-		if line := s[i:end]; strings.HasPrefix(line, queryPrefix) || strings.HasPrefix(line, "# Query_time:") {
+		if line := s[i:end]; strings.HasPrefix(line, "# Query_time:") {
 			return true, false
 		} else if strings.HasPrefix(line, adminPrefix) {
 			return false, false
