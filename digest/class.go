@@ -293,7 +293,7 @@ func (c *Class) merge(o *Class, r *rule) {
 		c.detail = c.details()
 	}
 	c.single = nil
-	c.Observed += o.Observed
+	c.Observed = addCounts(c.Observed, o.Observed)
 	c.weight = addSaturated(c.weight, o.weight)
 	c.Count = floatWeight(c.weight)
 	c.seen(o.first, o.last)

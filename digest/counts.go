@@ -102,7 +102,7 @@ func (a *Aggregator) AddCounts(k Counts) {
 
 // AddMany adds n values of weight 1 that are all v.
 func (h *Histogram) AddMany(v int64, n uint64) {
-	v = max(v, 0)
+	v, n = max(v, 0), min(n, maxCount)
 	h.Merge(&Histogram{Summary: Summary{n: n, weight: weightOfMany(n), min: v, max: v}})
 }
 
@@ -116,7 +116,7 @@ func spread(n, sum uint64) (h Histogram) {
 
 // weightOfMany returns the weight of n values of weight 1.
 func weightOfMany(n uint64) uint64 {
-	if n > math.MaxUint64>>weightBits {
+	if n > maxUnweighted {
 		return math.MaxUint64
 	}
 	return n << weightBits

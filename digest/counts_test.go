@@ -32,6 +32,21 @@ func TestAddManyIsAddManyTimes(t *testing.T) {
 	if h.Observed() != 1<<63+1<<40 {
 		t.Errorf("got %d values", h.Observed())
 	}
+	for range 70 { // doubled until 64 bits are full, and on
+		h.Merge(&h)
+	}
+	h.Add(3)
+	b, err := h.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Histogram
+	if err := again.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if again.Observed() != maxCount+1 || again.Min() != 1 || again.Max() != 3 || again.Count() < 1<<43 {
+		t.Errorf("read %d values from %d to %d, of weight %v", again.Observed(), again.Min(), again.Max(), again.Count())
+	}
 }
 
 func TestSpreadKeepsCountAndSum(t *testing.T) {

@@ -88,8 +88,8 @@ func (d *detail) merge(o *detail, r *rule) {
 	d.schemas.merge(&o.schemas)
 	d.routines.merge(&o.routines)
 	d.errors.merge(&o.errors)
-	d.suspects += o.suspects
-	d.suppressed += o.suppressed
+	d.suspects = addCounts(d.suspects, o.suspects)
+	d.suppressed = addCounts(d.suppressed, o.suppressed)
 	d.sessionSampled = d.sessionSampled || o.sessionSampled
 	d.timeline.merge(&o.timeline, classIntervals)
 	d.samples.merge(&o.samples, r.samples)
@@ -219,7 +219,7 @@ func (c *errorCounter) add(e errorEntry) {
 	c.total = addSaturated(c.total, e.weight)
 	for i := range c.entries {
 		if c.entries[i].number == e.number {
-			c.entries[i].n += e.n
+			c.entries[i].n = addCounts(c.entries[i].n, e.n)
 			c.entries[i].weight = addSaturated(c.entries[i].weight, e.weight)
 			return
 		}

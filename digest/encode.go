@@ -259,11 +259,11 @@ func appendTotals(b []byte, t *totals) []byte {
 }
 
 func (r *wireReader) totals() (t totals) {
-	t.events = r.uint()
+	t.events = r.count()
 	t.weight = r.weight()
 	t.weighted = r.bool()
-	t.skipped = r.uint()
-	t.filtered = r.uint()
+	t.skipped = r.count()
+	t.filtered = r.count()
 	t.time = r.summary()
 	t.logged = r.uint()
 	t.statements.h = r.histogram()
@@ -319,7 +319,7 @@ func (r *profileReader) class(s *settings) *Class {
 	for range r.length(1) {
 		c.Tables = append(c.Tables, r.string())
 	}
-	c.Observed = r.uint()
+	c.Observed = r.count()
 	c.weight = r.weight()
 	c.Count = floatWeight(c.weight)
 	c.first = r.int()
@@ -391,10 +391,10 @@ func (r *profileReader) detail(s *settings) *detail {
 	}
 	d.errors.total = r.weight()
 	for range r.length(3) {
-		d.errors.entries = append(d.errors.entries, errorEntry{int32(r.int()), r.uint(), r.weight()})
+		d.errors.entries = append(d.errors.entries, errorEntry{int32(r.int()), r.count(), r.weight()})
 	}
-	d.suspects = r.uint()
-	d.suppressed = r.uint()
+	d.suspects = r.count()
+	d.suppressed = r.count()
 	d.sessionSampled = r.bool()
 	d.timeline = r.timeline(classIntervals)
 	for i := range r.length(16) {

@@ -41,7 +41,7 @@ func appendSummary(b []byte, s *Summary) []byte {
 	flags := byte(0)
 	var ones u128
 	ones.addMul(s.weight, weightOne)
-	if s.weight == s.n*weightOne && m.weights == ones {
+	if s.weightsAreOne() && m.weights == ones {
 		// the sum and the sum of squares of n weights are both n only if all are 1
 		flags |= summaryUnweighted
 	}
@@ -69,7 +69,7 @@ func appendSummary(b []byte, s *Summary) []byte {
 }
 
 func (r *wireReader) summary() (s Summary) {
-	if s.n = r.uint(); s.n == 0 {
+	if s.n = r.count(); s.n == 0 {
 		return s
 	}
 	flags := r.atMost(summaryUnweighted | summaryMoments)
@@ -78,9 +78,10 @@ func (r *wireReader) summary() (s Summary) {
 	if s.max += s.min; s.max < s.min {
 		r.fail()
 	}
-	s.weight = s.n * weightOne
 	if flags&summaryUnweighted == 0 {
 		s.weight = r.weight()
+	} else if s.weight = s.n << weightBits; s.n > maxUnweighted {
+		r.fail()
 	}
 	switch flags {
 	case summaryMoments | summaryUnweighted:

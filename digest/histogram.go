@@ -16,6 +16,9 @@ const (
 	// MaxWeight is the largest weight that one value can have; larger ones
 	// count as this.
 	MaxWeight = 1 << 20
+
+	// maxUnweighted values of weight 1 are as many as a sum of weights can hold.
+	maxUnweighted = math.MaxUint64 >> weightBits
 )
 
 // fixedWeight returns w in units of 1/weightOne, at least one unit for a
@@ -60,7 +63,7 @@ func (s *Summary) add(v int64, w uint64) {
 		s.n, s.weight, s.min, s.max = 1, w, v, v
 		return
 	}
-	if s.moments == nil && (v != s.min || v != s.max || w != weightOne || s.weight != s.n*weightOne) {
+	if s.moments == nil && (v != s.min || v != s.max || w != weightOne || !s.weightsAreOne()) {
 		m := s.sums()
 		s.moments = &m
 	}
@@ -99,8 +102,7 @@ func (s *Summary) merge(o *Summary) {
 		*s = o.clone()
 		return
 	}
-	plain := s.moments == nil && o.moments == nil && s.min == o.min &&
-		s.weight == s.n*weightOne && o.weight == o.n*weightOne
+	plain := s.moments == nil && o.moments == nil && s.min == o.min && s.weightsAreOne() && o.weightsAreOne()
 	if !plain {
 		m, om := s.sums(), o.sums()
 		m.sum.add(om.sum)
@@ -108,11 +110,15 @@ func (s *Summary) merge(o *Summary) {
 		m.weights.add(om.weights)
 		s.moments = &m
 	}
-	s.n += o.n
+	s.n = addCounts(s.n, o.n)
 	s.weight = addSaturated(s.weight, o.weight)
 	s.min = min(s.min, o.min)
 	s.max = max(s.max, o.max)
 }
+
+// weightsAreOne reports whether the weights add up to the number of values, as
+// they do where each is 1.
+func (s *Summary) weightsAreOne() bool { return s.weight == s.n<<weightBits && s.n <= maxUnweighted }
 
 func (s *Summary) clone() Summary {
 	c := *s

@@ -250,3 +250,10 @@ func addSaturated(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	return sum | -carry
 }
+
+// maxCount is where numbers of events stop that are added up, so that no event
+// added to them ends at 0.
+const maxCount = 15 << 60
+
+// addCounts returns a+b, or maxCount where that is more.
+func addCounts(a, b uint64) uint64 { return min(addSaturated(a, b), maxCount) }

@@ -60,11 +60,11 @@ func (t *totals) seen(first, last int64) {
 }
 
 func (t *totals) merge(o *totals) {
-	t.events += o.events
+	t.events = addCounts(t.events, o.events)
 	t.weight = addSaturated(t.weight, o.weight)
 	t.weighted = t.weighted || o.weighted
-	t.skipped += o.skipped
-	t.filtered += o.filtered
+	t.skipped = addCounts(t.skipped, o.skipped)
+	t.filtered = addCounts(t.filtered, o.filtered)
 	t.time.merge(&o.time)
 	t.logged = addSaturated(t.logged, o.logged)
 	t.statements.Merge(&o.statements)

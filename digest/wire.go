@@ -72,6 +72,9 @@ func (r *wireReader) atMost(limit uint64) uint64 {
 	return n
 }
 
+// count reads a number of events.
+func (r *wireReader) count() uint64 { return r.atMost(maxCount + 1<<59) }
+
 // length reads the length of a list whose elements take at least size bytes
 // each, so that no more is allocated than the input is long.
 func (r *wireReader) length(size int) int {
