@@ -27,7 +27,10 @@ type Observation struct {
 	Errno  int  // the server's number of the error that it ended with
 	Failed bool // it ended with an error, whose number need not be known
 
-	RowsSent, RowsAffected int64 // 0 counts as not known: means are of the others
+	RowsSent, RowsAffected int64
+	// RowsKnown says that a 0 in RowsSent or RowsAffected is a number of rows.
+	// Without it a 0 means that the number is not known, and has no part in means.
+	RowsKnown bool
 
 	TraceID string  // of the trace that it belongs to; samples keep it
 	Weight  float64 // how many statements it stands for, 1 if it is zero
@@ -187,6 +190,9 @@ func (c *Collector) Observe(o Observation) {
 		Weight:       o.Weight,
 	}
 	w.ev.SetHas(slowlog.FieldQueryTime)
+	if o.RowsKnown {
+		w.ev.SetHas(slowlog.FieldRowsSent, slowlog.FieldRowsAffected)
+	}
 	if o.Failed && o.Errno == 0 {
 		w.ev.Errno = UnknownError
 	}

@@ -73,6 +73,22 @@ func TestObservationIsWhatTheProfileSays(t *testing.T) {
 
 // However many classes are offered, by however many goroutines, while windows
 // are closed under them: every observation is in one of the profiles, once.
+func TestRowsThatAreNotKnownAreInNoMean(t *testing.T) {
+	c := NewCollector(CollectorOptions{})
+	c.Observe(Observation{SQL: "select 1", RowsSent: 4})                  // known, as it is not 0
+	c.Observe(Observation{SQL: "select 1"})                               // not known
+	c.Observe(Observation{SQL: "select 1", RowsSent: 0, RowsKnown: true}) // none
+	class := c.Flush().Top(1, ByCount)[0]
+	for m, want := range map[Measure]float64{RowsSent: 2, RowsAffected: 1} {
+		if got := float64(class.Summary(m).Observed()); got != want {
+			t.Errorf("%v of %v statements are in the mean of %v, want %v", got, class.Count, m, want)
+		}
+	}
+	if got := class.Summary(RowsSent).Mean(); got != 2 {
+		t.Errorf("a mean of %v rows sent, want 2", got)
+	}
+}
+
 func TestCollectorLosesNothing(t *testing.T) {
 	for _, o := range []CollectorOptions{
 		{},

@@ -1,21 +1,22 @@
 package digest
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"math/big"
 	"time"
 )
 
+// MaxWeight is the largest weight that one value can have; larger ones count as
+// this.
+const MaxWeight = 1 << 20
+
 // Weights are kept in fixed point, so that adding them up gives the same number
 // in whatever order: one statement is weightOne units.
 const (
 	weightBits = 20
 	weightOne  = 1 << weightBits
-
-	// MaxWeight is the largest weight that one value can have; larger ones
-	// count as this.
-	MaxWeight = 1 << 20
 
 	// maxUnweighted values of weight 1 are as many as a sum of weights can hold.
 	maxUnweighted = math.MaxUint64 >> weightBits
@@ -284,12 +285,14 @@ func (h *Histogram) cells() iter.Seq2[int, uint64] {
 // Quantile returns the q-quantile: the smallest value whose cumulative weight
 // reaches q times the total. The value is within 1 % of the exact one, exact
 // below 128, and never outside of Min and Max, which are the 0- and the
-// 1-quantile. Of an empty histogram it is 0.
+// 1-quantile. Of an empty histogram it is 0. It panics if q is not from 0 to 1:
+// the 95th percentile is 0.95, and 95 would quietly be the largest value.
 func (h *Histogram) Quantile(q float64) int64 {
+	mustQuantile(q)
 	switch {
-	case h.buckets == nil || !(q > 0):
+	case h.buckets == nil || q == 0:
 		return h.min
-	case q >= 1:
+	case q == 1:
 		return h.max
 	}
 	// Most decimal fractions are no binary ones: 0.55 times 20 is a little more
@@ -303,6 +306,13 @@ func (h *Histogram) Quantile(q float64) int64 {
 		}
 	}
 	return h.max
+}
+
+// mustQuantile panics if q is no quantile.
+func mustQuantile(q float64) {
+	if !(q >= 0 && q <= 1) {
+		panic(fmt.Sprintf("digest: no quantile %v: want 0 to 1, such as 0.95 for the 95th percentile", q))
+	}
 }
 
 // A Bucket is a part of a Histogram: the weight of the values from Low to High,

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -9,10 +10,11 @@ import (
 // An Order ranks classes by a number, the largest first. The zero value is
 // ByTotalTime.
 type Order struct {
-	name    string
-	value   func(c *Class) float64
-	atLeast uint64
-	hist    Measure // of which value asks the histogram, QueryTime if it asks none
+	name     string
+	value    func(c *Class) float64
+	atLeast  uint64
+	hist     Measure // of which value asks the histogram, QueryTime if it asks none
+	quantile float64 // by which it ranks, 0 if by none
 }
 
 // Orders by what needs no argument.
@@ -24,10 +26,12 @@ var (
 	ByScatter = Order{name: "scatter", value: func(c *Class) float64 { return c.QueryTime.VarianceToMean() }}
 )
 
-// ByQuantile ranks by a quantile of the query time, q from 0 to 1: 0.99 is p99.
-// Consider AtLeast: a class of one slow statement has slow quantiles.
+// ByQuantile ranks by a quantile of the query time, q from 0 to 1: 0.99 is p99. It
+// panics if q is anything else. Consider WithMinCount: a class of one slow
+// statement has slow quantiles.
 func ByQuantile(q float64) Order {
-	return Order{quantileName(q), func(c *Class) float64 { return float64(c.QueryTime.h.Quantile(q)) }, 0, QueryTime}
+	mustQuantile(q)
+	return Order{name: quantileName(q), quantile: q, value: func(c *Class) float64 { return float64(c.QueryTime.h.Quantile(q)) }}
 }
 
 func quantileName(q float64) string { return "p" + strconv.FormatFloat(q*100, 'g', 10, 64) }
@@ -46,7 +50,7 @@ func (s Stat) String() string { return [...]string{"sum", "avg", "min", "max"}[s
 
 // ByStat ranks by a number of any measure.
 func ByStat(m Measure, s Stat) Order {
-	return Order{strings.ToLower(m.String()) + ":" + s.String(), func(c *Class) float64 {
+	return Order{name: strings.ToLower(m.String()) + ":" + s.String(), value: func(c *Class) float64 {
 		switch sum := c.Summary(m); s {
 		case Mean:
 			return sum.Mean()
@@ -57,18 +61,20 @@ func ByStat(m Measure, s Stat) Order {
 		default:
 			return sum.Sum()
 		}
-	}, 0, QueryTime}
+	}}
 }
 
-// ByMeasureQuantile ranks by a quantile of a measure that has a histogram.
-// Classes without one come last; see Order.Histogram.
+// ByMeasureQuantile ranks by a quantile, from 0 to 1, of a measure that has a
+// histogram. Classes without one come last; see Order.Histogram. It panics where
+// ByQuantile does.
 func ByMeasureQuantile(m Measure, q float64) Order {
-	return Order{strings.ToLower(m.String()) + ":" + quantileName(q), func(c *Class) float64 {
+	mustQuantile(q)
+	return Order{name: strings.ToLower(m.String()) + ":" + quantileName(q), hist: m, quantile: q, value: func(c *Class) float64 {
 		if h := c.Histogram(m); h != nil {
 			return float64(h.Quantile(q))
 		}
 		return 0
-	}, 0, m}
+	}}
 }
 
 // Histogram returns the measure whose histogram the order asks and that classes
@@ -80,6 +86,26 @@ func (o Order) Histogram() (m Measure, ok bool) { return o.hist, !o.hist.inEvery
 func (o Order) AtLeast(n uint64) Order {
 	o.atLeast = n
 	return o
+}
+
+// WithMinCount returns the order with AtLeast the MinCount of the quantile by
+// which it ranks. Orders by anything else stay as they are.
+func (o Order) WithMinCount() Order {
+	if o.quantile > 0 {
+		return o.AtLeast(MinCount(o.quantile))
+	}
+	return o
+}
+
+// MinCount returns how many events a class should have before it is ranked by
+// its q-quantile: as many as it takes for the quantile to be another value than
+// the largest, but not more than 1000.
+func MinCount(q float64) uint64 {
+	mustQuantile(q)
+	if q == 0 || q == 1 {
+		return 1
+	}
+	return uint64(min(math.Ceil(1/(1-q)-1e-9), 1000))
 }
 
 // Value returns the number that a class is ranked by; time spans in nanoseconds.

@@ -1,7 +1,9 @@
 package digest
 
 import (
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +113,52 @@ func FuzzParseOrder(f *testing.F) {
 			t.Errorf("%q ranks %d of %d classes", s, n, p.Len())
 		}
 	})
+}
+
+func TestAPercentileIsRankedAmongClassesThatHaveOne(t *testing.T) {
+	for _, tt := range []struct {
+		q    float64
+		want uint64
+	}{{.5, 2}, {.9, 10}, {.95, 20}, {.99, 100}, {.999, 1000}, {.99999, 1000}, {1, 1}, {0, 1}} {
+		if got := MinCount(tt.q); got != tt.want {
+			t.Errorf("MinCount(%v) = %d, want %d", tt.q, got, tt.want)
+		}
+	}
+	evs := []*slowlog.Event{event("select once", time.Minute)}
+	for range 30 {
+		evs = append(evs, event("select often", time.Millisecond))
+	}
+	p := profileOf(t, Options{}, evs)
+	for _, tt := range []struct {
+		by   Order
+		want float64
+	}{
+		{ByQuantile(.95), 1}, {ByQuantile(.95).WithMinCount(), 30}, {ByMeasureQuantile(QueryTime, .95).WithMinCount(), 30}, {ByTotalTime.WithMinCount(), 1},
+	} {
+		if got := p.Top(1, tt.by)[0].Count; got != tt.want {
+			t.Errorf("%v: the class of %v events is first, want that of %v", tt.by, got, tt.want)
+		}
+	}
+}
+
+func TestWhatIsNoQuantilePanics(t *testing.T) {
+	var h Histogram
+	var d Durations
+	for _, q := range []float64{95, 1.01, -.01, math.NaN(), math.Inf(1)} {
+		for name, f := range map[string]func(){
+			"ByQuantile": func() { ByQuantile(q) }, "ByMeasureQuantile": func() { ByMeasureQuantile(LockTime, q) },
+			"MinCount": func() { MinCount(q) }, "Histogram.Quantile": func() { h.Quantile(q) }, "Durations.Quantile": func() { d.Quantile(q) },
+		} {
+			func() {
+				defer func() {
+					if r, ok := recover().(string); !ok || !strings.Contains(r, "want 0 to 1") {
+						t.Errorf("%s(%v): recovered %q, want a panic that says what a quantile is", name, q, r)
+					}
+				}()
+				f()
+			}()
+		}
+	}
 }
 
 func TestOrderTellsWhichHistogramItAsks(t *testing.T) {

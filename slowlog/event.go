@@ -78,7 +78,7 @@ type Event struct {
 	// record began or Reader.MaxStatement was reached before its end.
 	Truncated bool
 
-	has FieldSet
+	has fieldSet
 }
 
 // Start returns when the statement began: Time less QueryTime. It is zero when
@@ -182,8 +182,8 @@ const (
 	FieldKilled
 )
 
-// A FieldSet is a set of Fields, bit 1<<f for f.
-type FieldSet uint16
+// A fieldSet is a set of Fields, bit 1<<f for f.
+type fieldSet uint16
 
 // A Metric is one value of a record's header.
 type Metric struct {

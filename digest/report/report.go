@@ -6,7 +6,6 @@
 package report
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -19,8 +18,8 @@ import (
 // that it refers to.
 type Report struct {
 	Profile *digest.Profile
-	// By is the order in which the classes are ranked. The order of a percentile
-	// puts classes of too few events to have one behind the others; see MinCount.
+	// By is the order in which the classes are ranked. That of a percentile wants
+	// WithMinCount, which puts classes of too few events to have one last.
 	By digest.Order
 	// Limit is how many classes are shown, all of them if it is not above 0.
 	Limit int
@@ -47,16 +46,6 @@ type Source struct {
 // A Section is a text under a title, such as the plan of a class's sample.
 type Section struct {
 	Title, Text string
-}
-
-// MinCount returns how many events a class should have before it is ranked by
-// its q-quantile: as many as it takes for the quantile to be another value than
-// the largest, but not more than 1000.
-func MinCount(q float64) uint64 {
-	if q <= 0 || q >= 1 {
-		return 1
-	}
-	return uint64(min(math.Ceil(1/(1-q)-1e-9), 1000))
 }
 
 // top returns the classes to show.
@@ -120,13 +109,4 @@ func examinedPerSent(c *digest.Class) (float64, bool) {
 		return 0, false
 	}
 	return c.RowsExamined.Sum() / sent.Sum(), true
-}
-
-// WithMinCount returns the order with the MinCount of its percentile, if it ranks
-// by one of the query time.
-func WithMinCount(by digest.Order) digest.Order {
-	if q, ok := percentile(by); ok {
-		return by.AtLeast(MinCount(q))
-	}
-	return by
 }

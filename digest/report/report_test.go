@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -83,7 +82,7 @@ func TestTextIsAsInTheGoldenFiles(t *testing.T) {
 	r.Sections = map[digest.ID][]report.Section{first.ID: {{Title: "Plan", Text: "table  type  rows\nproduct\tALL\t80000\n"}}}
 	golden(t, "shop-80.txt", []byte(text(t, r, report.TextOptions{})))
 	golden(t, "shop-160.txt", []byte(text(t, r, report.TextOptions{Width: 160})))
-	r.By = report.WithMinCount(digest.ByQuantile(.95))
+	r.By = digest.ByQuantile(.95).WithMinCount()
 	r.Limit = 1
 	r.Interrupted = true
 	golden(t, "shop-p95-color.txt", []byte(text(t, r, report.TextOptions{Color: true})))
@@ -226,32 +225,6 @@ func TestPercentilesAreLabelledByTheThreshold(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestAPercentileIsRankedAmongClassesThatHaveOne(t *testing.T) {
-	for _, tt := range []struct {
-		q    float64
-		want uint64
-	}{{.5, 2}, {.9, 10}, {.95, 20}, {.99, 100}, {.999, 1000}, {.99999, 1000}, {1, 1}, {0, 1}} {
-		if got := report.MinCount(tt.q); got != tt.want {
-			t.Errorf("MinCount(%v) = %d, want %d", tt.q, got, tt.want)
-		}
-	}
-	var agg digest.Aggregator
-	for range 30 {
-		agg.Add(&slowlog.Event{Query: "SELECT often", QueryTime: time.Millisecond, Weight: 1})
-	}
-	agg.Add(&slowlog.Event{Query: "SELECT once", QueryTime: time.Minute, Weight: 1})
-	p := agg.Profile()
-	if got := p.Top(1, digest.ByQuantile(.95))[0].Count; got != 1 {
-		t.Fatalf("without a minimum the class of %v events is first, want the rare one", got)
-	}
-	if got := p.Top(1, report.WithMinCount(digest.ByQuantile(.95)))[0].Count; got != 30 {
-		t.Errorf("the class of %v events is first, want that of 30", got)
-	}
-	if got := p.Top(1, report.WithMinCount(digest.ByTotalTime))[0].Count; got != 1 {
-		t.Errorf("by total time the class of %v events is first, want that of 1", got)
 	}
 }
 

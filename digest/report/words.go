@@ -155,7 +155,7 @@ func (r *Report) rankingWarnings(by digest.Order) (warnings []string) {
 	if !ok {
 		return nil
 	}
-	if n := MinCount(q); n > 1 {
+	if n := digest.MinCount(q); n > 1 {
 		warnings = append(warnings, fmt.Sprintf("Classes of fewer than %d events come last: they have no %s but their slowest.", n, by))
 	}
 	if t := r.Profile.Threshold(); t > 0 {
@@ -170,8 +170,8 @@ func (r *Report) slowest() (list []*digest.Class) {
 	if r.By.String() != digest.ByTotalTime.String() {
 		return nil
 	}
-	for _, c := range r.Profile.Top(slowestLimit, digest.ByQuantile(slowestQuantile).AtLeast(MinCount(slowestQuantile))) {
-		if c.Observed >= MinCount(slowestQuantile) {
+	for _, c := range r.Profile.Top(slowestLimit, digest.ByQuantile(slowestQuantile).WithMinCount()) {
+		if c.Observed >= digest.MinCount(slowestQuantile) {
 			list = append(list, c)
 		}
 	}

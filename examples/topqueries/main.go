@@ -170,7 +170,7 @@ func (c *config) setOrder(name string) (err error) {
 	if c.by, err = digest.ParseOrder(name); err != nil {
 		return err
 	}
-	c.by = report.WithMinCount(c.by)
+	c.by = c.by.WithMinCount()
 	if m, ok := c.by.Histogram(); ok {
 		c.digest.Histograms = append(c.digest.Histograms, m)
 	}
