@@ -486,34 +486,6 @@ func TestDrawnSamplesFavourNobody(t *testing.T) {
 	}
 }
 
-func TestSampleTextIsCutBetweenRunes(t *testing.T) {
-	query := "select '" + strings.Repeat("é", 100) + "'"
-	p := profileOf(t, Options{MaxText: 21}, []*slowlog.Event{event(query, 1)})
-	s := p.Top(1, ByTotalTime)[0].Sample()
-	if want := query[:20]; s.Query != want || !s.Truncated {
-		t.Errorf("got %q, truncated %v, want %q, true", s.Query, s.Truncated, want)
-	}
-	if s.PerconaID() != PerconaID(query) {
-		t.Error("the Percona ID is not that of the whole statement")
-	}
-}
-
-func TestRedactedSamplesHaveNoLiteral(t *testing.T) {
-	for n := range 3 {
-		var evs []*slowlog.Event
-		for range n + 1 {
-			evs = append(evs, event("select * from users where name = 'secret' /* secret */", 1))
-		}
-		s := profileOf(t, Options{Text: TextRedacted}, evs).Top(1, ByTotalTime)[0].Sample()
-		if strings.Contains(s.Query, "secret") || !s.Redacted {
-			t.Errorf("got %q, redacted %v", s.Query, s.Redacted)
-		}
-		if c := profileOf(t, Options{Text: TextNone}, evs).Top(1, ByTotalTime)[0]; c.Sample() != nil || c.Samples() != nil || c.PerconaIDs() != nil {
-			t.Error("there is a sample, though none was to be kept")
-		}
-	}
-}
-
 func TestGroupsMakeCompositeKeys(t *testing.T) {
 	evs := []*slowlog.Event{event("select 1", 1), event("select 2", 2), event("select 3", 4), event("select a from b", 8)}
 	evs[2].Schema = "crm"

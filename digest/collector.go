@@ -55,8 +55,10 @@ type CollectorOptions struct {
 	Histograms  []Measure // as in Options
 	Samples     int       // as in Options
 	MaxText     int       // as in Options
-	// Literals makes samples keep statements as they are. Without it they have ?
-	// in place of literals, and no comments.
+	// Literals makes samples keep statements as they are. Without it nothing of a
+	// literal or a comment is kept: samples have ? in place of literals, and of
+	// comments no more than a trace's ID. Names, those of users and hosts among
+	// them, are no literals.
 	Literals bool
 
 	// MaxClasses and MaxBytes bound each window: once it has so many classes, or

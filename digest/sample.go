@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -20,7 +21,7 @@ type Sample struct {
 	RowsSent     int64
 	RowsExamined int64
 	ThreadID     uint64
-	TraceID      string // of the trace that the statement belongs to, if one is known
+	TraceID      string // of the trace that the statement belongs to: as observed, or from its traceparent tag
 	Offset, Line int64  // where the log has it
 
 	perconaID string
@@ -88,8 +89,28 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
+// textHash returns the hash of the statement, or of as much of it as is kept:
+// literals could be guessed from the hash of what holds them.
+func (f *facts) textHash(r *rule) uint64 {
+	if r.text != TextRedacted {
+		return hashText(f.query)
+	}
+	r.scratch = r.printer.AppendRedacted(r.scratch[:0], f.query)
+	return hashText(r.scratch)
+}
+
+// findTrace sets the trace, if it is not known yet, to the one that a comment of
+// the statement tells as sqlcommenter does.
+func (f *facts) findTrace(r *rule) {
+	if f.traceID == "" && strings.Contains(f.query, "traceparent") {
+		if parent := r.printer.Tags(f.query).Get("traceparent"); parent != "" {
+			f.traceID = parent[len("00-"):][:32]
+		}
+	}
+}
+
 // hashText is the hash FNV-1a.
-func hashText(s string) uint64 {
+func hashText[T string | []byte](s T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
@@ -109,7 +130,8 @@ func (s *samples) add(f *facts, r *rule) {
 	if !slowest && !lowest {
 		return
 	}
-	d.text = hashText(f.query)
+	d.text = f.textHash(r)
+	f.findTrace(r)
 	o := f.origin(d)
 	slowest = slowest && (s.slowest == nil || o.slower(s.slowest))
 	at, found := s.search(d)
@@ -204,7 +226,8 @@ func (f *facts) sample(r *rule) *Sample {
 	if r.text == TextNone || f.query == "" {
 		return nil
 	}
-	o := f.origin(draw{f.lot(), hashText(f.query)})
+	f.findTrace(r)
+	o := f.origin(draw{f.lot(), f.textHash(r)})
 	s := &o
 	s.Schema = r.names.keep(f.schema)
 	s.User = r.names.keep(f.user)
