@@ -4,7 +4,6 @@ package logfile
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +86,7 @@ func NewAny(r io.Reader, name string) (*File, error) {
 	var plain io.Reader = in
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		z, err := gzip.NewReader(in)
+		z, err := newGunzip(in)
 		if err != nil {
 			return nil, fmt.Errorf("%s: gzip: %w", name, err)
 		}
