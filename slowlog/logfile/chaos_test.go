@@ -180,7 +180,7 @@ func chaos(t *testing.T, seed uint64, length time.Duration) {
 	var got []string
 	stored, storedAt := []byte(`{"files":null}`), 0
 	kills := 0
-	var stats FollowStats
+	var stats FileStats
 	done := make(chan bool)
 	var written, late atomic.Bool
 	go func() {
@@ -213,7 +213,7 @@ func chaos(t *testing.T, seed uint64, length time.Duration) {
 					storedAt = len(got)
 				}
 			}
-			st := f.Stats()
+			st := f.FileStats()
 			stats.Rotations += st.Rotations
 			stats.Truncations += st.Truncations
 			stats.Gaps += st.Gaps

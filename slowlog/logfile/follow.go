@@ -59,12 +59,12 @@ type Follower struct {
 	turn   int // whose tail's
 	run    int // events in a row of this turn
 	last   *tail
-	stats  FollowStats
+	files  FileStats
 	closed *Checkpoint // where it stood at Close
 }
 
-// FollowStats says what a Follower met.
-type FollowStats struct {
+// FileStats says what became of the files that a Follower read.
+type FileStats struct {
 	Rotations   int64 // files that were left for their successors
 	Truncations int64 // files that began anew
 	// Gaps counts the files whose rest could not be found: after a truncation,
@@ -125,8 +125,18 @@ func (f *Follower) Path() string {
 	return f.last.path
 }
 
-// Stats returns what f met so far.
-func (f *Follower) Stats() FollowStats { return f.stats }
+// Stats returns what has been read so far, of all paths together.
+func (f *Follower) Stats() slowlog.Stats {
+	var s slowlog.Stats
+	for _, t := range f.tails {
+		part := t.stats()
+		s.Add(&part)
+	}
+	return s
+}
+
+// FileStats returns what became of the files so far.
+func (f *Follower) FileStats() FileStats { return f.files }
 
 // Close closes the files.
 func (f *Follower) Close() error {
@@ -219,6 +229,7 @@ type tail struct {
 	begun  bool            // the path has been looked at
 	gen    *generation     // nil before there is a file
 	reader *slowlog.Reader // of gen
+	before slowlog.Stats   // of the readers before it
 	seen   []fingerprint   // of the last generations read
 
 	grown   time.Time // when gen last gave bytes
@@ -295,7 +306,7 @@ func (t *tail) begin() error {
 	var st slowlog.State
 	if t.resume != nil {
 		// The file is gone, and what was between it and this one with it.
-		t.f.stats.Gaps++
+		t.f.files.Gaps++
 		st = carried(t.resume.State)
 		t.resume = nil
 	} else if t.f.FromEnd && !t.begun {
@@ -329,12 +340,13 @@ func (t *tail) advance() error {
 		g.close()
 		return errNothing
 	}
-	t.f.stats.Rotations++
+	t.f.files.Rotations++
 	t.seen = append(t.seen, t.gen.fingerprint())
 	if n := len(t.seen); n > maxSeen {
 		t.seen = t.seen[n-maxSeen:]
 	}
 	st := carried(t.reader.State())
+	t.before = t.stats()
 	t.gen.close()
 	t.open(g, st)
 	return nil
@@ -350,13 +362,13 @@ const maxSeen = 32
 func (t *tail) Read(p []byte) (int, error) {
 	n, err := t.gen.read(p)
 	if err == errTruncated {
-		t.f.stats.Truncations++
+		t.f.files.Truncations++
 		var lost bool
 		if lost, err = t.gen.continueIn(t.path, t.seen); err != nil {
 			return 0, err
 		}
 		if lost {
-			t.f.stats.Gaps++
+			t.f.files.Gaps++
 		}
 		if !t.gen.frozen {
 			t.ended = true
@@ -369,7 +381,7 @@ func (t *tail) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		// A damaged copy does not mend.
-		t.f.stats.Gaps++
+		t.f.files.Gaps++
 		t.ended = true
 		return 0, io.EOF
 	}
@@ -422,10 +434,21 @@ func (t *tail) checkpoint() FileCheckpoint {
 	return FileCheckpoint{Path: t.path, Inode: inode(t.gen.info), Head: fp.hash, HeadLen: fp.n, Modified: t.gen.looked.ModTime(), State: t.reader.State()}
 }
 
+// stats returns what has been read of all generations.
+func (t *tail) stats() slowlog.Stats {
+	s := t.before
+	if t.reader != nil {
+		last := t.reader.Stats()
+		s.Add(&last)
+	}
+	return s
+}
+
 func (t *tail) close() error {
 	if t.gen == nil {
 		return nil
 	}
+	t.before = t.stats()
 	err := t.gen.close()
 	t.gen, t.reader = nil, nil
 	return err

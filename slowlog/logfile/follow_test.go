@@ -181,7 +181,7 @@ func TestFollowSeesATruncatedFileThatHasGrown(t *testing.T) {
 		put(t, paths[0], record(3, "S3")+record(4, "S4")+record(5, "S5"))
 		time.Sleep(2 * time.Second)
 		same(t, "after", read(), "a: S3", "a: S4", "a: S5")
-		if diff := cmp.Diff(FollowStats{Rotations: 1, Truncations: 1, Gaps: 1}, fl.Stats()); diff != "" {
+		if diff := cmp.Diff(FileStats{Rotations: 1, Truncations: 1, Gaps: 1}, fl.FileStats()); diff != "" {
 			t.Errorf("stats (-want +got):\n%s", diff)
 		}
 	})
@@ -211,6 +211,13 @@ func TestFollowCarriesTheSchemaIntoTheNextFile(t *testing.T) {
 			got = append(got, fmt.Sprint(ev.Query, " ", ev.Schema, " ", ev.Offset, " ", ev.Line))
 		}
 		same(t, "events", got, "S1 shop 0 1", "S2 shop 0 1")
+		want := int64(len(record(1, "S1use shop;\n") + record(2, "S2")))
+		for _, when := range []string{"open", "closed"} {
+			if st := f.Stats(); st.Events != 2 || st.Bytes != want || st.Skipped() != 0 {
+				t.Errorf("%s: %d events and %d bytes of both files, want 2 and %d", when, st.Events, st.Bytes, want)
+			}
+			f.Close()
+		}
 	})
 }
 
@@ -253,7 +260,7 @@ func TestFollowCountsACheckpointWhoseFileIsGone(t *testing.T) {
 
 		got, again := read(c)
 		same(t, "resumed", got, "S2")
-		if n := again.Stats().Gaps; n != 0 {
+		if n := again.FileStats().Gaps; n != 0 {
 			t.Errorf("%d gaps", n)
 		}
 		if err := os.Remove(path); err != nil {
@@ -262,7 +269,7 @@ func TestFollowCountsACheckpointWhoseFileIsGone(t *testing.T) {
 		put(t, path, record(3, "S3"))
 		got, again = read(c)
 		same(t, "the file is gone", got, "S3")
-		if n := again.Stats().Gaps; n != 1 {
+		if n := again.FileStats().Gaps; n != 1 {
 			t.Errorf("%d gaps, want 1", n)
 		}
 	})
