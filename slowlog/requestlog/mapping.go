@@ -34,7 +34,7 @@ type Rule struct {
 // String writes the rule in the form that ParseMapping reads.
 func (r Rule) String() string {
 	s := r.Target + "=" + r.Field
-	if r.Unit != UnitUnknown {
+	if r.Unit != UnitUnknown || strings.Contains(r.Field, ":") {
 		s += ":" + r.Unit.String()
 	}
 	return s
@@ -53,9 +53,10 @@ func (m Mapping) String() string {
 //
 //	wall=rt:ms,wait.mysql=db_time:us,calls.mysql=db_calls,page=route
 //
-// Each rule is target=field, with an optional unit s, ms, us or ns. What else
-// stands behind a colon belongs to the field's name. A field that the log does not
-// have is no error: its target stays empty, and Reader.Recognized leaves it out.
+// Each rule is target=field, with an optional unit s, ms, us or ns behind a colon.
+// Behind the name of a field that has a colon itself there must be another one, with
+// the unit or without. A field that the log does not have is no error: its target
+// stays empty, and Reader.Recognized leaves it out.
 func ParseMapping(text string) (Mapping, error) {
 	var m Mapping
 	for part := range strings.SplitSeq(text, ",") {
@@ -64,10 +65,12 @@ func ParseMapping(text string) (Mapping, error) {
 		}
 		target, field, ok := strings.Cut(part, "=")
 		r := Rule{Target: target, Field: field}
-		if i := strings.LastIndexByte(field, ':'); i > 0 {
-			if u, known := parseUnit(field[i+1:]); known {
-				r.Field, r.Unit = field[:i], u
+		if i := strings.LastIndexByte(field, ':'); i >= 0 {
+			var known bool
+			if r.Unit, known = parseUnit(field[i+1:]); !known && field[i+1:] != "" {
+				return nil, fmt.Errorf("requestlog: mapping rule %q: no unit %q; want s, ms, us or ns, or one more colon behind a field whose name has one", part, field[i+1:])
 			}
+			r.Field = field[:i]
 		}
 		if !ok || r.Field == "" {
 			return nil, fmt.Errorf("requestlog: mapping rule %q: want target=field or target=field:unit", part)

@@ -251,8 +251,14 @@ func TestNestedObjectsAndEscapesAreKeptAsAttributes(t *testing.T) {
 }
 
 func TestMappingComesBeforeNames(t *testing.T) {
-	if _, err := ParseMapping("wall=rt:ms,conn=c"); err == nil {
-		t.Fatal("target conn accepted")
+	for text, want := range map[string]string{"wall=rt:ms,conn=c": "no target", "wall=rt:sms": "no unit", "wall=a:b": "no unit", "wall=": "want target=field", "wall=:ms": "want target=field"} {
+		if m, err := ParseMapping(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, error %v, want one with %q", text, m, err, want)
+		}
+	}
+	colon, err := ParseMapping("wall=a:b:,cpu=c:d:us")
+	if want := (Mapping{{Target: "wall", Field: "a:b"}, {Target: "cpu", Field: "c:d", Unit: Microsecond}}); err != nil || !cmp.Equal(colon, want) {
+		t.Errorf("fields with a colon: got %v, %v, want %v", colon, err, want)
 	}
 	m, err := ParseMapping("wall=rt:ms, wait.api=remote:us,calls.api=n,page=what,connection=c,attr=status")
 	if err != nil {
