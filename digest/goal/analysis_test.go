@@ -133,12 +133,12 @@ func TestStates(t *testing.T) {
 		weight     float64
 		want       State
 	}{
-		{0, 0, 1, NotEnoughData},
+		{0, 0, 1, Unclear},
 		{95, 5, 1, Met}, // 5 % may miss
 		{94, 6, 1, Missed},
-		{10, 0, 1, NotEnoughData}, // ten requests show no 95th percentile
-		{2, 8, 1, Missed},         // unless that many miss
-		{960, 40, 10, NotEnoughData},
+		{10, 0, 1, Unclear}, // ten requests show no 95th percentile
+		{2, 8, 1, Missed},   // unless that many miss
+		{960, 40, 10, Unclear},
 		{9600, 400, 10, Met},
 		{9300, 700, 10, Missed},
 	} {

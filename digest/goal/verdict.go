@@ -14,15 +14,15 @@ import (
 type State uint8
 
 const (
-	// NotEnoughData is also what a goal has that is about no request of the log,
-	// and one whose percentile asks for more requests than there are (p99 asks for
-	// 100) or that the sampling leaves open.
-	NotEnoughData State = iota
+	// Unclear is a goal that is about no request of the log, whose percentile asks
+	// for more requests than there are (p99 asks for 100), or that the sampling of
+	// the log leaves open.
+	Unclear State = iota
 	Met
 	Missed
 )
 
-func (s State) String() string { return [...]string{"not enough data", "met", "missed"}[s] }
+func (s State) String() string { return [...]string{"unclear", "met", "missed"}[s] }
 
 // A Verdict says how the requests stand to one goal.
 type Verdict struct {
@@ -158,16 +158,16 @@ func missingOf(missing, all *count) Missing {
 }
 
 // stateOf decides by the interval of the missing share. A percentile that so few
-// requests cannot show is not enough data, unless it is missed whatever the others do.
+// requests cannot show is unclear, unless it is missed whatever the others do.
 func stateOf(g Goal, m Missing, observed uint64) State {
 	if observed == 0 {
-		return NotEnoughData
+		return Unclear
 	}
 	if float64(observed) < math.Floor(1/g.allowed()+1e-9) {
 		if low, _ := wilson(float64(m.Observed)/float64(observed), float64(observed), z); low > g.allowed() {
 			return Missed
 		}
-		return NotEnoughData
+		return Unclear
 	}
 	// The weights are sums of fixed-point numbers: allow for the rounding of 1-p.
 	const epsilon = 1e-12
@@ -177,7 +177,7 @@ func stateOf(g Goal, m Missing, observed uint64) State {
 	case m.Low > g.allowed()+epsilon:
 		return Missed
 	}
-	return NotEnoughData
+	return Unclear
 }
 
 func potentials(l *limit, missing *breakdown, all float64) []Potential {

@@ -127,7 +127,7 @@ func viewVerdict(v *goal.Verdict, limit int, colors map[string]int) verdictView 
 	view := verdictView{
 		Goal:     printable(v.Goal.String()),
 		State:    v.State.String(),
-		Class:    map[goal.State]string{goal.Met: "met", goal.Missed: "missed", goal.NotEnoughData: "unclear"}[v.State],
+		Class:    v.State.String(),
 		Attained: duration(float64(v.Attained.Value)),
 		Requests: whole(v.Requests),
 		Missing:  percent(v.Missing.Share),

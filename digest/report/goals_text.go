@@ -117,9 +117,6 @@ func (t *goalsText) overview(verdicts []goal.Verdict) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		state := v.State.String()
-		if v.State == goal.NotEnoughData {
-			state = "unclear"
-		}
 		if v.Observed == 0 {
 			t.row(v.Goal.String(), overviewWidths, state, "", "0", "", "")
 			continue
