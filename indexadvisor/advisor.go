@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/quern-dev/quern/explain"
 	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
@@ -135,6 +137,9 @@ func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 	_, _, a, err := r.choose(ctx, []*item{it})
 	if err != nil {
 		return nil, err
+	}
+	if len(a.Suggestions) == 0 && len(r.notes) == 0 {
+		r.note("the statement reads no table")
 	}
 	return r.finish(a), nil
 }
@@ -268,7 +273,7 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 }
 
 func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error) {
-	stmt, err := sqlparse.Parse(sql, r.server.syntax())
+	stmt, err := r.parse(sql)
 	if err != nil {
 		return nil, fmt.Errorf("indexadvisor: the statement is not understood: %w", err)
 	}
@@ -280,6 +285,27 @@ func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error
 		return nil, err
 	}
 	return a, nil
+}
+
+// parse reads a statement. Clauses that only say where the result goes, which
+// the parser may not know, are taken away.
+func (r *run) parse(sql string) (ast.StmtNode, error) {
+	stmt, err := sqlparse.Parse(sql, r.server.syntax())
+	var unknown *sqlparse.SyntaxError
+	if !errors.As(err, &unknown) {
+		return stmt, err
+	}
+	s, e := explain.Rewrite(sql, explain.RewriteOptions{Mode: explain.Mode(r.server.syntax())})
+	if e != nil || s.Select == sql {
+		return nil, err
+	}
+	if stmt, e = sqlparse.Parse(s.Select, r.server.syntax()); e != nil {
+		return nil, err
+	}
+	if s.Verb != "SELECT" {
+		r.note("of the %s only the part that reads is understood: what an index costs it is not counted", s.Verb)
+	}
+	return stmt, nil
 }
 
 // smallTable is the number of rows below which reading the whole table is as

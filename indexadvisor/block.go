@@ -22,6 +22,7 @@ type block struct {
 	grouped  bool // a GROUP BY or DISTINCT is there
 	limit    int64
 	outer    *block // the block whose rows this one depends on, nil if none
+	depends  bool   // names columns of outer blocks
 	dml      bool   // single-table UPDATE or DELETE: neither covering nor condition pushdown
 	conds    []condition
 	opaque   bool // has aggregates, windows or such: conditions from outside stay outside
@@ -73,6 +74,8 @@ type analysis struct {
 	notes   []string
 	writes  []write
 	depth   int
+	// fixed are the subqueries whose value does not depend on the row.
+	fixed map[*ast.SubqueryExpr]bool
 }
 
 // write is what a statement changes.
@@ -114,6 +117,12 @@ func (a *analysis) statement(stmt ast.StmtNode) error {
 		if err := a.insert(s); err != nil {
 			return err
 		}
+	case *ast.CreateTableStmt:
+		q, ok := s.Select.(ast.StmtNode)
+		if !ok {
+			return errSkip
+		}
+		return a.statement(q)
 	case *ast.ExplainStmt:
 		return a.statement(s.Stmt)
 	default:
@@ -238,6 +247,7 @@ func (a *analysis) union(s *ast.SetOprStmt, outer *scope, ctes map[string]*ast.C
 		return source{}, err
 	}
 	var first source
+	var parts []source
 	for i, sel := range s.SelectList.Selects {
 		var src source
 		var err error
@@ -253,12 +263,19 @@ func (a *analysis) union(s *ast.SetOprStmt, outer *scope, ctes map[string]*ast.C
 		if i == 0 {
 			first = src
 		}
+		if src.block != nil {
+			parts = append(parts, src)
+		}
 	}
-	for k := range first.fields {
-		first.fields[k] = ref{} // conditions are not pushed into every part here
+	// A column of the union is a column of each part.
+	all := source{fields: map[string]ref{}, order: first.order}
+	for _, name := range first.order {
+		all.fields[name] = ref{}
 	}
-	first.block = nil
-	return first, nil
+	if s.Limit == nil {
+		all.parts = parts
+	}
+	return all, nil
 }
 
 func (a *analysis) with(w *ast.WithClause, sc *scope) error {
@@ -297,7 +314,7 @@ func (a *analysis) selectStmt(s *ast.SelectStmt, outer *scope, ctes map[string]*
 			return source{}, err
 		}
 	}
-	src := a.fields(sc, s.Fields)
+	src := a.fields(sc, s.Fields, false)
 	src.block = b
 	a.where(b, sc, s.Where)
 	aliases := map[string]ast.ExprNode{}
@@ -350,20 +367,45 @@ func (a *analysis) selectStmt(s *ast.SelectStmt, outer *scope, ctes map[string]*
 	if b.opaque {
 		for k, r := range src.fields {
 			// A condition on a grouping column of a derived table reaches the
-			// base table; one on anything else does not.
-			pushable := s.Limit == nil && s.GroupBy != nil && slices.ContainsFunc(b.group, func(o orderItem) bool {
-				return o.access == r.access && o.column == r.column
-			})
-			if !pushable {
+			// base table, and so does one on what every window is partitioned
+			// by; one on anything else does not.
+			same := func(o orderItem) bool { return o.access == r.access && o.column == r.column }
+			pushable := s.GroupBy != nil && slices.ContainsFunc(b.group, same) || !b.grouped && !aggregates && slices.ContainsFunc(a.partitions(sc, s), same)
+			if !pushable || s.Limit != nil {
 				src.fields[k] = ref{}
 			}
 		}
 	}
 	a.orderBy(b, sc, s.OrderBy, &selectNames{aliases, s.Fields})
-	if s.Limit == nil && outer != nil && a.correlated(sc, s) {
+	if b.depends = outer != nil && a.correlated(sc, s); b.depends && s.Limit == nil {
 		b.outer = outer.block
 	}
 	return src, nil
+}
+
+// partitions are the columns that all window functions of a SELECT are
+// partitioned by.
+func (a *analysis) partitions(sc *scope, s *ast.SelectStmt) []orderItem {
+	var common []orderItem
+	first := true
+	sqlparse.Walk(s.Fields, func(n ast.Node) bool {
+		w, ok := n.(*ast.WindowFuncExpr)
+		if !ok {
+			return true
+		}
+		var own []orderItem
+		if w.Spec.PartitionBy != nil {
+			for _, it := range w.Spec.PartitionBy.Items {
+				o := a.orderItem(sc, it, nil, nil)
+				if o.column != nil && (first || slices.ContainsFunc(common, func(c orderItem) bool { return c.access == o.access && c.column == o.column })) {
+					own = append(own, o)
+				}
+			}
+		}
+		common, first = own, false
+		return false
+	})
+	return common
 }
 
 // extreme is the order whose first row answers SELECT MIN(c) or MAX(c).
@@ -533,11 +575,11 @@ func (a *analysis) file(b *block, c condition) {
 		}
 		for i := range c.scope.sources {
 			s := &c.scope.sources[i]
-			if s.block == nil || s.block == b || cn.Table.L != "" && !strings.EqualFold(s.name, cn.Table.O) {
+			if s.block == nil && s.parts == nil || s.block == b || cn.Table.L != "" && !strings.EqualFold(s.name, cn.Table.O) {
 				continue
 			}
 			if r, has := s.fields[cn.Name.L]; has {
-				if r.access == nil || target != nil && target != s {
+				if r.access == nil && s.parts == nil || target != nil && target != s {
 					ok = false
 				}
 				target = s
@@ -547,7 +589,21 @@ func (a *analysis) file(b *block, c condition) {
 		ok = false
 		return false
 	})
-	if ok && target != nil && len(c.inner) == 0 {
+	switch {
+	case !ok || target == nil || len(c.inner) > 0:
+	case target.parts != nil:
+		for _, part := range target.parts {
+			// The part's columns under the names of the union's.
+			inside := source{name: target.name, fields: map[string]ref{}}
+			for i, name := range target.order {
+				if i < len(part.order) {
+					inside.fields[name] = part.fields[part.order[i]]
+				}
+			}
+			part.block.conds = append(part.block.conds, condition{expr: c.expr, scope: &scope{block: part.block, sources: []source{inside}}})
+		}
+		return
+	default:
 		b = target.block
 	}
 	b.conds = append(b.conds, c)

@@ -18,6 +18,18 @@ type classifier struct {
 	// means something else: another table's column, whose value is known
 	// when this table is read.
 	column func(*ast.ColumnName) *Column
+	// fixed are the subqueries whose value is the same for all rows.
+	fixed map[*ast.SubqueryExpr]bool
+}
+
+// walk visits what depends on the row: all but fixed subqueries.
+func (c *classifier) walk(e ast.Node, visit func(ast.Node) bool) {
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if sub, ok := n.(*ast.SubqueryExpr); ok && c.fixed[sub] {
+			return false
+		}
+		return visit(n)
+	})
 }
 
 func (c *classifier) name(n *ast.ColumnName) string {
@@ -31,7 +43,7 @@ func (c *classifier) name(n *ast.ColumnName) string {
 func (c *classifier) predicate(e ast.ExprNode) *Predicate {
 	p := &Predicate{expr: e, name: c.name}
 	foreign := false
-	sqlparse.Walk(e, func(n ast.Node) bool {
+	c.walk(e, func(n ast.Node) bool {
 		if cn, ok := n.(*ast.ColumnName); ok {
 			if col := c.column(cn); col != nil {
 				p.columns = appendNew(p.columns, strings.ToLower(col.Name))
@@ -216,7 +228,7 @@ func (p *Predicate) set(class Class, col *Column, points int) {
 // constant says whether the expression names no column of the table.
 func (c *classifier) constant(e ast.ExprNode) bool {
 	found := false
-	sqlparse.Walk(e, func(n ast.Node) bool {
+	c.walk(e, func(n ast.Node) bool {
 		if cn, ok := n.(*ast.ColumnName); ok && c.column(cn) != nil {
 			found = true
 		}

@@ -39,6 +39,9 @@ func (a *analysis) finishCondition(b *block, c condition) {
 			subquery = true
 			return false
 		case *ast.ColumnName:
+			if c.scope.unknown(n) {
+				a.note("no table of the statement has a column %s: what it is compared with is not looked into", n.Name.O)
+			}
 			if r := c.scope.resolve(n); r.access != nil && slices.Contains(b.accesses, r.access) && !slices.Contains(own, r.access) {
 				own = append(own, r.access)
 			}
@@ -64,7 +67,7 @@ func (a *analysis) finishCondition(b *block, c condition) {
 				return r.column
 			}
 			return nil
-		}}
+		}, a.fixed}
 		p := cl.predicate(c.expr)
 		switch {
 		case len(own) == 1 || p.Class == Filter:
@@ -123,7 +126,7 @@ func (a *analysis) carry(from *access, fc *Column, to *access, tc *Column) bool 
 		return nil
 	}
 	p := fixed(from, fc)
-	if p == nil || fixed(to, tc) != nil || len(p.columns) != 1 {
+	if p == nil || fixed(to, tc) != nil || len(p.columns) != 1 || p.SQL == "" {
 		return false
 	}
 	cl := classifier{a.server, to.table, func(n *ast.ColumnName) *Column {
@@ -131,7 +134,7 @@ func (a *analysis) carry(from *access, fc *Column, to *access, tc *Column) bool 
 			return tc
 		}
 		return nil
-	}}
+	}, a.fixed}
 	q := cl.predicate(p.expr)
 	if q.Class != p.Class {
 		return false

@@ -120,6 +120,12 @@ func uncountable(e ast.ExprNode) string {
 func render(e ast.ExprNode, name func(*ast.ColumnName) string, quoted, backslash bool) string {
 	flags := format.RestoreStringSingleQuotes | format.RestoreKeyWordUppercase | format.RestoreStringWithoutDefaultCharset |
 		format.RestoreSpacesAroundBinaryOperation | format.RestoreWithoutSchemaName | format.RestoreWithoutTableName
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		if _, ok := n.(*ast.SubqueryExpr); ok {
+			flags &^= format.RestoreWithoutTableName // its columns are those of several tables
+		}
+		return true
+	})
 	if quoted {
 		flags |= format.RestoreNameBackQuotes
 	}

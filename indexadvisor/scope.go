@@ -27,6 +27,7 @@ type source struct {
 	fields       map[string]ref // the columns of a derived table
 	order        []string       // their order
 	block        *block         // a derived table's own block, if not merged
+	parts        []source       // the parts of a UNION, if conditions reach them
 }
 
 // ref is what a name means: a column of an access, or nothing known.
@@ -44,8 +45,9 @@ func (sc *scope) cte(name string) *ast.CommonTableExpression {
 	return nil
 }
 
-// fields lists the columns that a SELECT gives.
-func (a *analysis) fields(sc *scope, list *ast.FieldList) source {
+// fields lists the columns that a SELECT gives. Those behind a * are read,
+// unless the SELECT is merged into another, which may not want them.
+func (a *analysis) fields(sc *scope, list *ast.FieldList, merged bool) source {
 	src := source{fields: map[string]ref{}}
 	if list == nil {
 		return src
@@ -64,13 +66,15 @@ func (a *analysis) fields(sc *scope, list *ast.FieldList) source {
 				if s.access != nil && s.access.table != nil {
 					for i := range s.access.table.Columns {
 						if c := &s.access.table.Columns[i]; !c.Invisible {
-							s.access.use(c)
+							if !merged {
+								s.access.use(c)
+							}
 							add(c.Name, ref{s.access, c})
 						}
 					}
 				}
 				for _, name := range s.order {
-					if r := s.fields[name]; r.access != nil {
+					if r := s.fields[name]; r.access != nil && !merged {
 						r.access.use(r.column)
 					}
 					add(name, s.fields[name])
@@ -123,6 +127,21 @@ func (sc *scope) resolve(n *ast.ColumnName) ref {
 		}
 	}
 	return ref{}
+}
+
+// unknown says that a name is no column of any table in sight.
+func (sc *scope) unknown(n *ast.ColumnName) bool {
+	for s := sc; s != nil; s = s.outer {
+		for _, src := range s.sources {
+			if src.fields == nil && (src.access == nil || src.access.table == nil) {
+				return false // what it holds is not known
+			}
+			if _, ok := src.fields[n.Name.L]; ok {
+				return false
+			}
+		}
+	}
+	return sc.resolve(n).access == nil
 }
 
 // uses marks the columns that an expression reads, subqueries left out.

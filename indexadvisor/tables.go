@@ -19,6 +19,13 @@ func (a *analysis) table(n *ast.TableName) (*Table, error) {
 	if schema == "" {
 		return nil, fmt.Errorf("indexadvisor: no schema is given for a table without one: %w", ErrNoTable)
 	}
+	switch strings.ToLower(schema) {
+	case "information_schema", "performance_schema", "mysql", "sys":
+		return nil, fmt.Errorf("indexadvisor: the tables of %s are the server's own and get no index", strings.ToLower(schema))
+	}
+	if len(n.PartitionNames) > 0 {
+		a.note("%s: the statement names partitions, but the rows of all partitions are counted", n.Name.O)
+	}
 	return a.catalog.Table(a.ctx, schema, n.Name.O)
 }
 
@@ -246,12 +253,16 @@ func (a *analysis) derived(b *block, sc *scope, s *ast.SelectStmt, name string, 
 		if err := a.from(b, inside, s.From.TableRefs, before); err != nil {
 			return err
 		}
-		src = a.fields(inside, s.Fields)
+		src = a.fields(inside, s.Fields, true)
 		for _, f := range s.Fields.Fields {
-			if f.Expr != nil {
-				a.uses(inside, f.Expr)
-				a.subqueries(b, inside, f.Expr)
+			if f.Expr == nil {
+				continue
 			}
+			// A plain column is read where the outer SELECT names it.
+			if _, plain := bare(f.Expr).(*ast.ColumnNameExpr); !plain {
+				a.uses(inside, f.Expr)
+			}
+			a.subqueries(b, inside, f.Expr)
 		}
 		n := len(b.conds)
 		a.where(b, inside, s.Where)
@@ -363,14 +374,23 @@ func (a *analysis) subqueries(b *block, sc *scope, e ast.Node) {
 			return true
 		}
 		var err error
+		start, last := len(a.blocks), 0
 		switch q := sub.Query.(type) {
 		case *ast.SelectStmt:
 			_, err = a.selectStmt(q, sc, nil)
+			last = start + 1
 		case *ast.SetOprStmt:
 			_, err = a.union(q, sc, nil)
+			last = len(a.blocks)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			a.note("a subquery is not looked into: %v", err)
+		case !slices.ContainsFunc(a.blocks[start:last], func(b *block) bool { return b.depends }):
+			if a.fixed == nil {
+				a.fixed = map[*ast.SubqueryExpr]bool{}
+			}
+			a.fixed[sub] = true
 		}
 		return false
 	})
