@@ -100,13 +100,8 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 	if d.state.inLine {
 		return d.skipLine(s, 0, final)
 	}
-	i := 0
-	for i < len(s) && isBlank(s[i]) {
-		i++
-	}
-	if d.base == d.damageEnd {
-		d.damageEnd += int64(i) // blanks do not part damage
-	}
+	i := blanks(s)
+	d.passBlanks(i)
 	if i == len(s) {
 		return i, skipped
 	}
@@ -173,6 +168,13 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 	return end, haveEvent
 }
 
+// passBlanks notes that the window starts with n blanks: they do not part damage.
+func (d *decoder) passBlanks(n int) {
+	if d.base == d.damageEnd {
+		d.damageEnd += int64(n)
+	}
+}
+
 func (d *decoder) maxStatement() int {
 	if d.opt.MaxStatement > 0 {
 		return d.opt.MaxStatement
@@ -213,6 +215,14 @@ func (d *decoder) rest(text string) {
 	d.state.rest.Feed(bytesOf(text))
 	text = strings.TrimRight(text, "\r\n")
 	d.state.closed = strings.HasSuffix(text, ";")
+}
+
+// blanks returns how many blanks s starts with.
+func blanks(s string) (n int) {
+	for n < len(s) && isBlank(s[n]) {
+		n++
+	}
+	return n
 }
 
 func isBlank(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' }

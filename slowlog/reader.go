@@ -3,6 +3,7 @@ package slowlog
 import (
 	"io"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -46,7 +47,13 @@ func NewReader(r io.Reader) *Reader {
 // where it stood, so that an input may have nothing for now and more later: with
 // io.EOF it says that what it gave ends with a whole record, with another error
 // that it may end anywhere.
-func (r *Reader) Read() (*Event, error) {
+func (r *Reader) Read() (*Event, error) { return r.ReadBefore(math.MaxInt64) }
+
+// ReadBefore is Read for a part of an input: it returns io.EOF in place of a
+// record that begins at the offset end or behind it. State is then that in which
+// the next part is to be read, by a Reader that Resumes there. The input goes on
+// behind end, since what follows a record tells where it ends.
+func (r *Reader) ReadBefore(end int64) (*Event, error) {
 	r.dec.opt, r.dec.onDamage, r.dec.reuse = r.Options, r.OnDamage, r.ReuseEvent
 	r.dec.ev = &r.ev
 	r.dec.clock.loc = r.dec.location()
@@ -57,6 +64,9 @@ func (r *Reader) Read() (*Event, error) {
 	for {
 		if r.start == r.end && r.eof {
 			r.eof = false
+			return nil, io.EOF
+		}
+		if r.reaches(end) {
 			return nil, io.EOF
 		}
 		s := r.window()
@@ -78,6 +88,20 @@ func (r *Reader) Read() (*Event, error) {
 		}
 		r.more()
 	}
+}
+
+// reaches reports whether what comes begins at the offset end or behind it. The
+// blanks before that it moves over.
+func (r *Reader) reaches(end int64) bool {
+	if st := &r.dec.state; !st.cut && !st.inLine {
+		s := r.window()
+		if n := blanks(s); r.dec.base+int64(n) >= end {
+			r.dec.passBlanks(n)
+			r.dec.advance(s, n)
+			r.start += n
+		}
+	}
+	return r.dec.base >= end
 }
 
 // take hands the decoded event out.

@@ -20,12 +20,15 @@ type State struct {
 	Closed bool   `json:"closed,omitempty"`
 	// InLine says that the rest of a damaged line comes.
 	InLine bool `json:"in_line,omitempty"`
+	// Damaged says that the bytes before Offset were skipped as damage, of which
+	// more may come.
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 // State returns where the Reader stands behind the last event.
 func (r *Reader) State() State {
 	s := &r.dec.state
-	st := State{Offset: r.dec.base, Line: r.dec.line, Time: s.time, Schema: s.schema, Stamped: s.stamps, Within: s.cut, InLine: s.inLine}
+	st := State{Offset: r.dec.base, Line: r.dec.line, Time: s.time, Schema: s.schema, Stamped: s.stamps, Within: s.cut, InLine: s.inLine, Damaged: r.dec.damageEnd == r.dec.base}
 	if s.cut {
 		st.Open, st.Closed = s.rest.Snapshot(), s.closed
 	}
@@ -37,6 +40,9 @@ func (r *Reader) State() State {
 func (r *Reader) Resume(st State) {
 	r.dec.base, r.dec.line = st.Offset, max(st.Line, 1)
 	r.dec.state = state{time: st.Time, schema: st.Schema, stamps: st.Stamped, cut: st.Within, closed: st.Closed, inLine: st.InLine}
+	if st.Damaged {
+		r.dec.damageEnd = st.Offset
+	}
 	if st.Within {
 		r.dec.state.rest.Restore(st.Open)
 	}
