@@ -94,6 +94,8 @@ type check struct {
 	needs func(*examiner) bool // nil: any plan
 }
 
+func checks() []check { return slices.Concat(accessChecks, operationChecks, statementChecks) }
+
 func (p *Plan) examine() ([]Problem, []Check) {
 	if p.Root == nil {
 		return nil, nil
@@ -102,7 +104,7 @@ func (p *Plan) examine() ([]Problem, []Check) {
 	e.parse()
 	e.walk(p.Root, nil)
 	var fine []Check
-	for _, c := range slices.Concat(accessChecks, operationChecks, statementChecks) {
+	for _, c := range checks() {
 		if c.needs != nil && !c.needs(e) {
 			continue
 		}

@@ -116,12 +116,19 @@ func TestEachProblemIsShownAndMended(t *testing.T) {
 				if !hasProblem(bad, c.code) {
 					t.Errorf("not seen: %s\n%s\n%+v", c.bad, bad, bad.Problems())
 				}
+				_, weighs := kinds[c.code]
+				if found(t, bad, c.bad, c.code) != weighs {
+					t.Errorf("of a workload it is a finding: %v, want %v", !weighs, weighs)
+				}
 				mended, err := ask(ex, context.Background(), schema, c.mended)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if hasProblem(mended, c.code) {
 					t.Errorf("seen where it was mended: %s\n%s\n%+v", c.mended, mended, mended.Problems())
+				}
+				if found(t, mended, c.mended, c.code) {
+					t.Errorf("a finding where it was mended: %s", c.mended)
 				}
 				for _, p := range bad.Problems() {
 					if p.Evidence == "" || p.Try == "" || p.Code == "" {
@@ -160,7 +167,7 @@ func TestTheTableShowsWhatTheJSONShows(t *testing.T) {
 }
 
 func TestEveryProblemHasACase(t *testing.T) {
-	for _, c := range slices.Concat(accessChecks, operationChecks, statementChecks) {
+	for _, c := range checks() {
 		shown := false
 		for _, x := range problemCases {
 			shown = shown || x.code == c.code

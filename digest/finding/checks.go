@@ -13,19 +13,24 @@ import (
 
 // A check looks for one thing.
 type check struct {
-	code, title, why, try string
+	code, title, why string
 
-	remedy Remedy
-	limit  func(l *Limits) string
-	needs  func(e *examiner) string // what is missing for the check, or nil
-	cases  func(e *examiner) []Case
+	actions []Action
+	limit   func(l *Limits) string
+	needs   func(e *examiner) string // what is missing for the check, or nil
+	cases   func(e *examiner) []Case
 }
 
 var checks = []check{
 	{
-		code: "dominant", title: "One class dominates", remedy: Tune,
-		why:   "Whatever else is mended, the whole cannot become faster than this class lets it.",
-		try:   "Begin here. Ask first whether it has to run, and so often; then look at its plan.",
+		code: "dominant", title: "One class dominates",
+		why: "Whatever else is mended, the whole cannot become faster than this class lets it.",
+		actions: []Action{
+			{Remove, "Ask first whether it has to run, and so often."},
+			{Cache, "Keep its result where an old one does as well."},
+			{Tune, "Look at its plan: begin here, with everything else later."},
+			{Hardware, "What is left of it after that, share out to replicas."},
+		},
 		limit: func(l *Limits) string { return human.Percent(l.Dominant) + " of the load" },
 		cases: func(e *examiner) []Case {
 			return e.each(func(s *subject) (string, float64) {
@@ -37,9 +42,12 @@ var checks = []check{
 		},
 	},
 	{
-		code: "frequent", title: "Fast but very frequent reads", remedy: Cache,
+		code: "frequent", title: "Fast but very frequent reads",
 		why: "No single one is slow, so nobody looks at them; together they load server, network and application, which waits a round trip for each.",
-		try: "Ask for the data of many in one statement, keep what seldom changes in the application, do not ask for what is not used.",
+		actions: []Action{
+			{Remove, "Ask for the data of many in one statement, and not for what is not used."},
+			{Cache, "Keep in the application what seldom changes."},
+		},
 		limit: func(l *Limits) string {
 			return human.Percent(l.Frequent) + " of the statements, p95 up to " + seconds(l.Fast)
 		},
@@ -55,9 +63,14 @@ var checks = []check{
 		},
 	},
 	{
-		code: "rare", title: "Slow but rare", remedy: Tune,
+		code: "rare", title: "Slow but rare",
 		why: "While it runs it takes memory and disk from all others, and keeps old row versions alive.",
-		try: "Run it on a replica, at a quiet time, in parts, or from a table of sums that is kept up to date.",
+		actions: []Action{
+			{Remove, "Ask who reads its result."},
+			{Cache, "Take it from a table of sums that is kept up to date."},
+			{Tune, "Run it in parts, or at a quiet time."},
+			{Hardware, "Run it on a replica."},
+		},
 		limit: func(l *Limits) string {
 			return fmt.Sprintf("median of %s, %g an hour at most", seconds(l.Slow), l.Rare)
 		},
@@ -74,9 +87,9 @@ var checks = []check{
 		},
 	},
 	{
-		code: "spread", title: "Query times scatter", remedy: Tune,
-		why: "One statement is now fast, now slow: some values match far more rows, or it waits for something at times.",
-		try: "Compare the slowest sample with a usual one: their values, their plans, and what ran at the time.",
+		code: "spread", title: "Query times scatter",
+		why:     "One statement is now fast, now slow: some values match far more rows, or it waits for something at times.",
+		actions: []Action{{Tune, "Compare the slowest sample with a usual one: their values, their plans, and what ran at the time."}},
 		limit: func(l *Limits) string {
 			return fmt.Sprintf("p95 of %g medians, %d events at least", l.Spread, l.SpreadEvents)
 		},
@@ -92,9 +105,9 @@ var checks = []check{
 		},
 	},
 	{
-		code: "examined", title: "Many rows examined for each row sent or changed", remedy: Tune,
-		why: "Rows that are read and thrown away cost as much as those that are used: an index that finds the right ones makes the rest disappear.",
-		try: "Look which condition leaves how many rows, and index the ones that leave few, equalities first.",
+		code: "examined", title: "Many rows examined for each row sent or changed",
+		why:     "Rows that are read and thrown away cost as much as those that are used: an index that finds the right ones makes the rest disappear.",
+		actions: []Action{{Tune, "Look which condition leaves how many rows, and index the ones that leave few, equalities first."}},
 		limit: func(l *Limits) string {
 			return fmt.Sprintf("%g for each, %g a statement", l.ExaminedPerRow, l.Examined)
 		},
@@ -111,21 +124,34 @@ var checks = []check{
 		},
 	},
 	flagged("full-scan", "Full table scans", "It reads every row of a table, more with each day that the table grows.",
-		"Index the columns of its conditions; where no condition narrows, ask whether all rows are needed.",
+		[]Action{
+			{Remove, "Where no condition narrows, ask whether all rows are needed."},
+			{Cache, "Where all are, keep what is made of them."},
+			{Tune, "Index the columns of its conditions."},
+		},
 		[]slowlog.Key{slowlog.KeyFullScan}, true),
 	flagged("full-join", "Joins without an index", "For each row of one table it reads all of another: the cost is the product of both.",
-		"Index the joined column of the inner table, in the same type and collation as its partner.",
+		[]Action{{Tune, "Index the joined column of the inner table, in the same type and collation as its partner."}},
 		[]slowlog.Key{slowlog.KeyFullJoin}, false),
 	flagged("tmp-disk", "Temporary tables on disk", "An intermediate result was too large for memory, or of a type that memory cannot hold.",
-		"Select fewer and smaller columns, group and sort by an index; then look at tmp_table_size.",
+		[]Action{
+			{Tune, "Select fewer and smaller columns; group and sort by an index."},
+			{Hardware, "Then give it memory: tmp_table_size."},
+		},
 		[]slowlog.Key{slowlog.KeyTmpTableOnDisk, slowlog.KeyTmpDiskTables, slowlog.KeyCreatedTmpDiskTables}, false),
 	flagged("sort-disk", "Sorts on disk", "What was to be sorted did not fit the sort buffer and went through files.",
-		"Sort by an index, sort fewer columns and join the others afterwards; then look at sort_buffer_size.",
+		[]Action{
+			{Tune, "Sort by an index, or sort fewer columns and join the others afterwards."},
+			{Hardware, "Then give it memory: sort_buffer_size, for this statement alone."},
+		},
 		[]slowlog.Key{slowlog.KeyFilesortOnDisk, slowlog.KeyMergePasses, slowlog.KeySortMergePasses}, false),
 	{
-		code: "locks", title: "Waiting for locks", remedy: Tune,
-		why:   "It does not work but wait for others, and holds its own locks meanwhile.",
-		try:   "Make transactions short and take rows in one order; move work out of them; split hot rows.",
+		code: "locks", title: "Waiting for locks",
+		why: "It does not work but wait for others, and holds its own locks meanwhile.",
+		actions: []Action{
+			{Remove, "Move work that needs no lock out of the transactions."},
+			{Tune, "Make transactions short, take rows in one order, find them by an index; split hot rows."},
+		},
 		limit: func(l *Limits) string { return human.Percent(l.Waiting) + " of its time" },
 		needs: needMeasures("Lock_time", digest.LockTime, digest.MeasureOf(slowlog.KeyInnoDBRecLockWait)),
 		cases: func(e *examiner) []Case {
@@ -140,11 +166,11 @@ var checks = []check{
 		},
 	},
 	{
-		code: "errors", title: "Errors and kills", remedy: Remove,
-		why:   "What ends with an error was done for nothing, and often done again.",
-		try:   "Look the error numbers up: 1205 and 1213 are locks, 1317 and 3024 timeouts, 1062 a duplicate key, 1064 broken SQL.",
-		limit: func(l *Limits) string { return human.Percent(l.Errors) + " of its statements" },
-		needs: needErrors,
+		code: "errors", title: "Errors and kills",
+		why:     "What ends with an error was done for nothing, and often done again.",
+		actions: []Action{{Remove, "Look the error numbers up: 1205 and 1213 are locks, 1317 and 3024 timeouts, 1062 a duplicate key, 1064 broken SQL."}},
+		limit:   func(l *Limits) string { return human.Percent(l.Errors) + " of its statements" },
+		needs:   needErrors,
 
 		cases: func(e *examiner) (cases []Case) {
 			for _, c := range e.all { // what fails at once costs little and matters all the same
@@ -157,55 +183,58 @@ var checks = []check{
 				for _, n := range numbers {
 					list = append(list, fmt.Sprintf("%s × %d", human.Count(n.Count), n.Number))
 				}
-				cases = append(cases, Case{c, human.Percent(part) + " of its statements: " + strings.Join(list, ", "), e.profile.Share(c) * part})
+				cases = append(cases, Case{Class: c, Evidence: human.Percent(part) + " of its statements: " + strings.Join(list, ", "), Gain: e.profile.Share(c) * part})
 			}
 			return cases
 		},
 	},
 	{
-		code: "pings", title: "Pings", remedy: Remove,
-		why:   "A connection pool that asks before each use whether the connection lives doubles the round trips, and a connection can die right after.",
-		try:   "Let the pool check idle connections alone, and repeat a statement whose connection was lost.",
-		limit: func(l *Limits) string { return human.Percent(l.Pings) + " of all statements and commands" },
-		needs: needFast,
+		code: "pings", title: "Pings",
+		why:     "A connection pool that asks before each use whether the connection lives doubles the round trips, and a connection can die right after.",
+		actions: []Action{{Remove, "Let the pool check idle connections alone, and repeat a statement whose connection was lost."}},
+		limit:   func(l *Limits) string { return human.Percent(l.Pings) + " of all statements and commands" },
+		needs:   needFast,
 		cases: func(e *examiner) (cases []Case) {
 			for _, c := range e.commands {
 				if !strings.HasSuffix(c.Fingerprint, ": Ping") || e.part(c) < e.Pings {
 					continue
 				}
 				others := e.statements - c.Count
-				cases = append(cases, Case{c, fmt.Sprintf("%s pings for %s statements", human.Count(c.Count), human.Count(others)), e.profile.Share(c)})
+				cases = append(cases, Case{Class: c, Evidence: fmt.Sprintf("%s pings for %s statements", human.Count(c.Count), human.Count(others)), Gain: e.profile.Share(c)})
 			}
 			return cases
 		},
 	},
 	{
-		code: "no-data", title: "Statements that ask for no data", remedy: Remove,
-		why:   "SELECT 1, SET NAMES and SHOW come from drivers and frameworks, a round trip each, and tell the application nothing it does not know.",
-		try:   "Set what has to be set once for each connection, in the driver's options, and drop test queries.",
-		limit: func(l *Limits) string { return human.Percent(l.Empty) + " of all statements" },
-		needs: needFast,
+		code: "no-data", title: "Statements that ask for no data",
+		why:     "SELECT 1, SET NAMES and SHOW come from drivers and frameworks, a round trip each, and tell the application nothing it does not know.",
+		actions: []Action{{Remove, "Set what has to be set once for each connection, in the driver's options, and drop test queries."}},
+		limit:   func(l *Limits) string { return human.Percent(l.Empty) + " of all statements" },
+		needs:   needFast,
 		cases: func(e *examiner) (cases []Case) {
 			for _, s := range e.noticed {
 				if e.part(s.Class) >= e.Empty && s.noData {
-					cases = append(cases, Case{s.Class, fmt.Sprintf("%s statements, %s of all", human.Count(s.Count), human.Percent(e.part(s.Class))), s.load})
+					cases = append(cases, Case{Class: s.Class, Evidence: fmt.Sprintf("%s statements, %s of all", human.Count(s.Count), human.Percent(e.part(s.Class))), Gain: s.load})
 				}
 			}
 			return cases
 		},
 	},
 	{
-		code: "n-plus-one", title: "One statement for each row of another (N+1)", remedy: Remove,
-		why:   "A page that asks for a list and then for each of its entries waits a round trip for each.",
-		try:   "Ask for all in one statement, by a join or an IN list; frameworks call it eager loading.",
+		code: "n-plus-one", title: "One statement for each row of another (N+1)",
+		why: "A page that asks for a list and then for each of its entries waits a round trip for each.",
+		actions: []Action{
+			{Remove, "Ask for all in one statement, by a join or an IN list; frameworks call it eager loading."},
+			{Cache, "Where the same entries come again, keep them for the length of the page at least."},
+		},
 		limit: func(l *Limits) string { return fmt.Sprintf("%g for each statement of the same page", l.Repeats) },
 		needs: needFast,
 		cases: nPlusOne,
 	},
 	{
-		code: "unprepared", title: "Sent as text each time", remedy: Tune,
-		why: "The server parses and plans anew what differs in its values alone; for a statement this short that is a good part of its time.",
-		try: "Prepare it once for each connection and send the values.",
+		code: "unprepared", title: "Sent as text each time",
+		why:     "The server parses and plans anew what differs in its values alone; for a statement this short that is a good part of its time.",
+		actions: []Action{{Tune, "Prepare it once for each connection and send the values."}},
 		limit: func(l *Limits) string {
 			return human.Percent(l.Frequent) + " of the statements, p95 up to a millisecond, samples that differ, no prepared statement in the log"
 		},
@@ -226,10 +255,10 @@ var checks = []check{
 		},
 	},
 	{
-		code: "in-subquery", title: "IN (SELECT …)", remedy: Tune,
-		why:   "Servers before MySQL 5.6 and MariaDB 5.3 run the subquery for each row, later ones where they cannot make a join of it.",
-		try:   "Write a join, or EXISTS with an index for it; look in the plan for DEPENDENT SUBQUERY.",
-		limit: noLimit,
+		code: "in-subquery", title: "IN (SELECT …)",
+		why:     "Servers before MySQL 5.6 and MariaDB 5.3 run the subquery for each row, later ones where they cannot make a join of it.",
+		actions: []Action{{Tune, "Write a join, or EXISTS with an index for it; look in the plan for DEPENDENT SUBQUERY."}},
+		limit:   noLimit,
 		cases: func(e *examiner) []Case {
 			return e.each(func(s *subject) (string, float64) {
 				if !s.inSelect {
@@ -240,11 +269,11 @@ var checks = []check{
 		},
 	},
 	{
-		code: "leading-wildcard", title: "Patterns that begin with a wildcard", remedy: Tune,
-		why:   "An index is sorted by how values begin: LIKE '%…' cannot use it and reads all of them.",
-		try:   "Search with a full-text index or a search server; for ends of words index the reversed text.",
-		limit: noLimit,
-		needs: needText,
+		code: "leading-wildcard", title: "Patterns that begin with a wildcard",
+		why:     "An index is sorted by how values begin: LIKE '%…' cannot use it and reads all of them.",
+		actions: []Action{{Tune, "Search with a full-text index or a search server; for ends of words index the reversed text."}},
+		limit:   noLimit,
+		needs:   needText,
 		cases: func(e *examiner) []Case {
 			return e.each(func(s *subject) (string, float64) {
 				if s.leading == "" {
@@ -255,9 +284,12 @@ var checks = []check{
 		},
 	},
 	{
-		code: "random-order", title: "ORDER BY RAND()", remedy: Tune,
-		why:   "It gives every row a random number and sorts them all to keep a few.",
-		try:   "Draw random keys in the application and fetch their rows.",
+		code: "random-order", title: "ORDER BY RAND()",
+		why: "It gives every row a random number and sorts them all to keep a few.",
+		actions: []Action{
+			{Cache, "Where anything random does, draw a list once and show it to many."},
+			{Tune, "Draw random keys in the application and fetch their rows."},
+		},
 		limit: noLimit,
 		cases: func(e *examiner) []Case {
 			return e.each(func(s *subject) (string, float64) {
@@ -269,9 +301,12 @@ var checks = []check{
 		},
 	},
 	{
-		code: "large-offset", title: "Large offsets", remedy: Tune,
-		why:   "The server reads all skipped rows, and the further somebody turns the pages the more.",
-		try:   "Go on from the last row's key: WHERE id > ? ORDER BY id LIMIT n.",
+		code: "large-offset", title: "Large offsets",
+		why: "The server reads all skipped rows, and the further somebody turns the pages the more.",
+		actions: []Action{
+			{Remove, "Offer no page that far behind: it is mostly robots that ask for it."},
+			{Tune, "Go on from the last row's key: WHERE id > ? ORDER BY id LIMIT n."},
+		},
 		limit: func(l *Limits) string { return fmt.Sprintf("%g skipped rows", l.Offset) },
 		needs: needText,
 		cases: func(e *examiner) []Case {
@@ -284,9 +319,12 @@ var checks = []check{
 		},
 	},
 	{
-		code: "unbounded", title: "Results without a bound", remedy: Remove,
-		why:   "Without a LIMIT the result grows with the table, until it fills the memory of the client.",
-		try:   "Give it a LIMIT and fetch in parts; ask for what is shown.",
+		code: "unbounded", title: "Results without a bound",
+		why: "Without a LIMIT the result grows with the table, until it fills the memory of the client.",
+		actions: []Action{
+			{Remove, "Ask for what is shown, and let the server count and sum."},
+			{Tune, "Give it a LIMIT and fetch in parts."},
+		},
 		limit: func(l *Limits) string { return fmt.Sprintf("%s rows without a LIMIT", human.Count(l.Result)) },
 		needs: needMeasures("Rows_sent", digest.RowsSent),
 		cases: func(e *examiner) []Case {
@@ -300,27 +338,35 @@ var checks = []check{
 		},
 	},
 	{
-		code: "bursts", title: "Runs at fixed times", remedy: Remove,
-		why:   "Jobs of a schedule take all they need at once; if others wait meanwhile, a quieter time costs nothing.",
-		try:   "Move it to a quiet hour or a replica, and away from the full hour, at which every job starts.",
+		code: "bursts", title: "Runs at fixed times",
+		why: "Jobs of a schedule take all they need at once; if others wait meanwhile, a quieter time costs nothing.",
+		actions: []Action{
+			{Remove, "Ask whether the job has to run, and so often."},
+			{Tune, "Move it to a quiet hour, and away from the full one, at which every job starts."},
+			{Hardware, "Run it on a replica."},
+		},
 		limit: func(l *Limits) string { return "all within " + human.Percent(l.Burst) + " of the time" },
 		needs: needTimes,
 		cases: bursts,
 	},
 	{
-		code: "one-client", title: "Load that comes from one user or host", remedy: Remove,
+		code: "one-client", title: "Load that comes from one user or host",
 		why: "A single client that costs far more than its part of the statements can be moved, slowed down or talked to.",
-		try: "Ask whose it is; give it a replica, or limits of its own.",
+		actions: []Action{
+			{Remove, "Ask whose it is, and what for."},
+			{Tune, "Give it limits of its own: of connections, of statements an hour, of time for each."},
+			{Hardware, "Give it a replica of its own."},
+		},
 		limit: func(l *Limits) string {
 			return human.Percent(l.OneClient) + " of the load by a fifth of that part of the statements"
 		},
 		cases: oneClient,
 	},
 	{
-		code: "threshold", title: "The log leaves out what is fast", remedy: Tune,
-		why:   "What runs a million times and takes a millisecond is often the largest part of the load, and this log cannot show it.",
-		try:   "Set long_query_time to 0 for an hour, with a rate limit where there is one.",
-		limit: func(l *Limits) string { return "nothing below " + seconds(l.Threshold) },
+		code: "threshold", title: "The log leaves out what is fast",
+		why:     "What runs a million times and takes a millisecond is often the largest part of the load, and this log cannot show it.",
+		actions: []Action{{Measure, "Set long_query_time to 0 for an hour, with a rate limit where there is one."}},
+		limit:   func(l *Limits) string { return "nothing below " + seconds(l.Threshold) },
 		cases: func(e *examiner) []Case {
 			switch t := e.profile.Threshold(); {
 			case e.profile.QueryTime.Observed() == 0:
@@ -352,7 +398,7 @@ func (e *examiner) hours() float64 { return max(e.profile.To().Sub(e.profile.Fro
 
 // flagged looks for what the log marks a statement with: a flag, or a count of
 // tables or passes. Of large ones alone, where it is no fault of small tables.
-func flagged(code, title, why, try string, keys []slowlog.Key, large bool) check {
+func flagged(code, title, why string, actions []Action, keys []slowlog.Key, large bool) check {
 	var ms []digest.Measure
 	var names []string
 	for _, k := range keys {
@@ -360,7 +406,7 @@ func flagged(code, title, why, try string, keys []slowlog.Key, large bool) check
 		names = append(names, k.String())
 	}
 	return check{
-		code: code, title: title, why: why, try: try, remedy: Tune,
+		code: code, title: title, why: why, actions: actions,
 		limit: func(l *Limits) string {
 			s := human.Percent(l.Flagged) + " of its statements"
 			if large {
@@ -417,7 +463,7 @@ func nPlusOne(e *examiner) (cases []Case) {
 		if child.page != "" {
 			evidence += "; both are of the page " + child.page
 		}
-		cases = append(cases, Case{child.Class, evidence, child.load * (1 - 1/repeats)})
+		cases = append(cases, Case{Class: child.Class, Evidence: evidence, Gain: child.load * (1 - 1/repeats)})
 	}
 	return cases
 }
@@ -504,7 +550,7 @@ func oneClient(e *examiner) (cases []Case) {
 			if t.load < e.OneClient || part > t.load/5 {
 				continue
 			}
-			cases = append(cases, Case{nil, fmt.Sprintf("%s %s: %s of the load by %s of the statements", kind.name, name, human.Percent(t.load), human.Percent(part)), t.load})
+			cases = append(cases, Case{Evidence: fmt.Sprintf("%s %s: %s of the load by %s of the statements", kind.name, name, human.Percent(t.load), human.Percent(part)), Gain: t.load})
 		}
 	}
 	return cases

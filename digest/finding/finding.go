@@ -7,6 +7,7 @@ package finding
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -18,52 +19,77 @@ import (
 type Remedy uint8
 
 const (
-	Remove   Remedy = iota // get rid of the query, or run it less often
+	Measure  Remedy = iota // look first: the profile is blind for it
+	Remove                 // get rid of the query, or run it less often
 	Cache                  // keep its result
 	Tune                   // rewrite it, or index for it
 	Hardware               // give it more, or another, machine
 )
 
 func (r Remedy) String() string {
-	return [...]string{"get rid of it", "cache it", "tune it", "more hardware"}[r]
+	return [...]string{"measure it", "get rid of it", "cache it", "tune it", "more hardware"}[r]
+}
+
+// MarshalText writes the remedy in words.
+func (r Remedy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// An Action is a remedy as it applies to a finding.
+type Action struct {
+	Remedy Remedy `json:"remedy"`
+	Try    string `json:"try"` // empty where each case says what to try
 }
 
 // A Finding is something to mend, with all the classes that show it.
 type Finding struct {
-	Code   string // stable name, such as "full-scan"
-	Title  string
-	Why    string // it matters
-	Try    string // what to do
-	Remedy Remedy
-	Cases  []Case // the largest gain first
+	Code    string   `json:"code"` // stable name, such as "full-scan"
+	Title   string   `json:"title"`
+	Why     string   `json:"why"`     // it matters
+	Actions []Action `json:"actions"` // what to do, in the order of the remedies; at least one
+	Cases   []Case   `json:"cases"`   // the largest gain first
 	// Gain is the part of the whole load that mending all cases can win at most,
 	// from 0 to 1. It is 0 where the finding is about what the log cannot show.
-	Gain float64
+	Gain float64 `json:"gain"`
 }
 
 // A Case is one place where a finding shows.
 type Case struct {
 	Class    *digest.Class // nil where it is about the whole profile
 	Evidence string        // with its numbers
+	Try      string        // what to do in this case, empty where the finding's actions say it
 	Gain     float64       // see Finding.Gain
+}
+
+// MarshalJSON writes the case with the ID of its class, null where it has none.
+func (c Case) MarshalJSON() ([]byte, error) {
+	j := struct {
+		ID       *digest.ID `json:"id"`
+		Evidence string     `json:"evidence"`
+		Try      string     `json:"try,omitempty"`
+		Gain     float64    `json:"gain"`
+	}{nil, c.Evidence, c.Try, c.Gain}
+	if c.Class != nil {
+		j.ID = &c.Class.ID
+	}
+	return json.Marshal(j)
 }
 
 // A Check is something that was looked for.
 type Check struct {
-	Code  string
-	Title string
-	Limit string // from where on it is a finding
-	// Found is the number of cases.
-	Found int
+	Code  string `json:"code"`
+	Title string `json:"title"`
+	Limit string `json:"limit"` // from where on it is a finding
+	Found int    `json:"found"` // number of cases
 	// Missing says what the log would have to hold for the check to be made, empty
 	// if it was made.
-	Missing string
+	Missing string `json:"missing"`
 }
 
-// An Examination is the result of Examine.
+// An Examination is the result of Examine. As JSON it is an object of its fields,
+// with gains and loads as parts of one.
 type Examination struct {
-	Findings []Finding // the largest gain first
-	Checks   []Check   // all of them, in the order in which they were made
+	Findings []Finding `json:"findings"` // the largest gain first
+	Checks   []Check   `json:"checks"`   // all of them, in the order in which they were made
+	Plans    Plans     `json:"plans"`    // those that were looked at
 }
 
 // Fine returns the checks that were made and found nothing.
@@ -151,8 +177,9 @@ func Default() Limits {
 const maxClasses = 10_000
 
 // Examine makes all checks on a profile whose classes are statements, as those
-// are that are grouped by their fingerprint.
-func Examine(p *digest.Profile, limits Limits) *Examination {
+// are that are grouped by their fingerprint. What is wrong with plans of classes
+// becomes findings too.
+func Examine(p *digest.Profile, limits Limits, plans ...Plan) *Examination {
 	e := &examiner{profile: p, Limits: limits, total: p.TotalSeconds(), statements: p.Count}
 	for _, c := range p.Top(maxClasses, digest.ByTotalTime) {
 		if c.Kind == digest.Commands {
@@ -175,7 +202,7 @@ func Examine(p *digest.Profile, limits Limits) *Examination {
 	}
 	result := &Examination{}
 	for _, check := range checks {
-		f := Finding{Code: check.code, Title: check.title, Why: check.why, Try: check.try, Remedy: check.remedy}
+		f := Finding{Code: check.code, Title: check.title, Why: check.why, Actions: check.actions}
 		made := Check{Code: check.code, Title: check.title, Limit: check.limit(&limits)}
 		if check.needs != nil {
 			made.Missing = check.needs(e)
@@ -183,21 +210,27 @@ func Examine(p *digest.Profile, limits Limits) *Examination {
 		if made.Missing == "" {
 			f.Cases = check.cases(e)
 		}
-		made.Found = len(f.Cases)
-		result.Checks = append(result.Checks, made)
-		if len(f.Cases) == 0 {
-			continue
-		}
-		slices.SortStableFunc(f.Cases, func(a, b Case) int { return cmp.Compare(b.Gain, a.Gain) })
-		for _, c := range f.Cases {
-			f.Gain = min(f.Gain+c.Gain, 1)
-		}
-		result.Findings = append(result.Findings, f)
+		result.add(f, made)
 	}
+	result.addPlans(e, plans)
 	slices.SortStableFunc(result.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Gain, a.Gain), cmp.Compare(a.Remedy, b.Remedy), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(b.Gain, a.Gain), cmp.Compare(a.Actions[0].Remedy, b.Actions[0].Remedy), strings.Compare(a.Code, b.Code))
 	})
 	return result
+}
+
+// add adds a check, and the finding that it came to if that has cases.
+func (r *Examination) add(f Finding, made Check) {
+	made.Found = len(f.Cases)
+	r.Checks = append(r.Checks, made)
+	if len(f.Cases) == 0 {
+		return
+	}
+	slices.SortStableFunc(f.Cases, func(a, b Case) int { return cmp.Compare(b.Gain, a.Gain) })
+	for _, c := range f.Cases {
+		f.Gain = min(f.Gain+c.Gain, 1)
+	}
+	r.Findings = append(r.Findings, f)
 }
 
 // examiner is what the checks look at.
@@ -228,7 +261,7 @@ func (e *examiner) each(test func(s *subject) (evidence string, gain float64)) [
 func casesOf(subjects []*subject, test func(s *subject) (evidence string, gain float64)) (cases []Case) {
 	for _, s := range subjects {
 		if evidence, gain := test(s); evidence != "" {
-			cases = append(cases, Case{s.Class, evidence, s.load * min(max(gain, 0), 1)})
+			cases = append(cases, Case{Class: s.Class, Evidence: evidence, Gain: s.load * min(max(gain, 0), 1)})
 		}
 	}
 	return cases

@@ -212,8 +212,11 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 				return
 			}
 			f := e.Findings[i]
-			if f.Why == "" || f.Try == "" || f.Gain < 0 || f.Gain > 1 {
+			if f.Why == "" || len(f.Actions) == 0 || f.Gain < 0 || f.Gain > 1 {
 				t.Errorf("a finding without a reason or with a gain of %v", f.Gain)
+			}
+			if !slices.IsSortedFunc(f.Actions, func(a, b finding.Action) int { return int(a.Remedy) - int(b.Remedy) }) {
+				t.Errorf("actions out of the remedies' order: %v", f.Actions)
 			}
 			for _, c := range f.Cases {
 				if strings.IndexFunc(c.Evidence, unicode.IsDigit) < 0 {

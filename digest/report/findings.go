@@ -63,15 +63,18 @@ func (t *text) findings(shown []*digest.Class) {
 		f := &e.Findings[i]
 		t.line()
 		head := fmt.Sprintf("%2d  %s", i+1, f.Title)
-		tail := f.Remedy.String() + ", " + upTo(f.Gain)
+		tail := upTo(f.Gain)
 		if gap := t.width - columns(head) - columns(tail); gap >= 2 {
 			t.line(t.in(bold, head), strings.Repeat(" ", gap), t.in(accent, tail))
 		} else {
 			t.line(t.in(bold, head))
 			t.line("    ", t.in(accent, tail))
 		}
-		for _, l := range wrap(f.Why+" "+f.Try, t.width-4) {
+		for _, l := range wrap(f.Why, t.width-4) {
 			t.line("    ", l)
+		}
+		for _, a := range f.Actions {
+			t.action(a)
 		}
 		for j := range f.Cases {
 			if j == caseLimit {
@@ -88,7 +91,11 @@ func (t *text) findings(shown []*digest.Class) {
 				of = clip(rank+" "+s, t.width-14) + ": "
 			}
 			label := right(percent(c.Gain), 10) + "  "
-			for _, l := range wrap(of+printable(c.Evidence), t.width-12) {
+			lines := wrap(of+printable(c.Evidence), t.width-12)
+			if c.Try != "" {
+				lines = append(lines, wrap(printable(c.Try), t.width-12)...)
+			}
+			for _, l := range lines {
 				t.line(t.in(dim, label), l)
 				label = strings.Repeat(" ", 12)
 			}
@@ -99,6 +106,9 @@ func (t *text) findings(shown []*digest.Class) {
 	}
 	fine, missing := checked(e)
 	t.line()
+	if p := planned(e); p != "" {
+		t.say(plain, "Plans", p)
+	}
 	if len(fine) > 0 {
 		t.say(plain, "Fine", strings.Join(fine, "; "))
 	}
@@ -107,85 +117,80 @@ func (t *text) findings(shown []*digest.Class) {
 	}
 }
 
+// remedyWidth is the width of the longest remedy.
+const remedyWidth = len("get rid of it")
+
+// action writes a remedy and what it means here.
+func (t *text) action(a finding.Action) {
+	label := pad(a.Remedy.String(), remedyWidth) + "  "
+	for _, l := range wrap(printable(actionText(a)), t.width-4-len(label)) {
+		t.line("    ", t.in(accent, label), l)
+		label = strings.Repeat(" ", len(label))
+	}
+}
+
+// actionText says what to try.
+func actionText(a finding.Action) string {
+	if a.Try == "" {
+		return "As said of each:"
+	}
+	return a.Try
+}
+
+// planned says which plans were looked at, if any were asked for.
+func planned(e *finding.Examination) string {
+	p := &e.Plans
+	if p.Classes == 0 && len(p.Missing) == 0 {
+		return ""
+	}
+	s := "of " + plural(float64(p.Classes), "class", "classes") + ", " + percent(p.Load) + " of the load"
+	for i, m := range p.Missing {
+		if i == caseLimit {
+			return s + fmt.Sprintf("; and %d more without one", len(p.Missing)-i)
+		}
+		s += "; none of " + m.Class.Short() + ": " + clip(printable(m.Why), 200)
+	}
+	return s
+}
+
 // What the page shows of findings.
 type findingsView struct {
 	Findings      []findingView
+	Plans         string
 	Fine, Missing []string
 }
 
 type findingView struct {
-	Title, Why, Try, Remedy, Gain string
+	Title, Why, Gain string
 
-	Cases []caseView
-	More  int
+	Actions []note
+	Cases   []caseView
+	More    int
 }
 
 type caseView struct {
-	Rank                    int
-	Subject, Evidence, Gain string
-	Width                   string
+	Rank                         int
+	Subject, Evidence, Try, Gain string
+	Width                        string
 }
 
 func (r *Report) findingsView(shown []*digest.Class) *findingsView {
-	v := &findingsView{}
+	v := &findingsView{Plans: planned(r.Findings)}
 	for _, f := range r.Findings.Findings {
-		fv := findingView{Title: f.Title, Why: f.Why, Try: f.Try, Remedy: f.Remedy.String(), Gain: upTo(f.Gain)}
+		fv := findingView{Title: f.Title, Why: f.Why, Gain: upTo(f.Gain)}
+		for _, a := range f.Actions {
+			fv.Actions = append(fv.Actions, note{Name: a.Remedy.String(), Text: printable(actionText(a))})
+		}
 		for i := range f.Cases {
 			if i == caseLimit {
 				fv.More = len(f.Cases) - i
 				break
 			}
 			c := &f.Cases[i]
-			fv.Cases = append(fv.Cases, caseView{rankOf(c.Class, shown), subject(c), printable(c.Evidence), percent(c.Gain), width(c.Gain)})
+			fv.Cases = append(fv.Cases, caseView{rankOf(c.Class, shown), subject(c), printable(c.Evidence), printable(c.Try), percent(c.Gain), width(c.Gain)})
 		}
 		v.Findings = append(v.Findings, fv)
 	}
 	v.Fine, v.Missing = checked(r.Findings)
 	return v
-}
-
-// jsonFinding is a finding as JSON. Gains are parts of the whole load, from 0 to 1.
-type jsonFinding struct {
-	Code   string     `json:"code"`
-	Title  string     `json:"title"`
-	Why    string     `json:"why"`
-	Try    string     `json:"try"`
-	Remedy string     `json:"remedy"`
-	Gain   float64    `json:"gain"`
-	Cases  []jsonCase `json:"cases"`
-}
-
-type jsonCase struct {
-	ID       *digest.ID `json:"id"` // null where it is about the whole
-	Evidence string     `json:"evidence"`
-	Gain     float64    `json:"gain"`
-}
-
-type jsonCheck struct {
-	Code    string `json:"code"`
-	Title   string `json:"title"`
-	Limit   string `json:"limit"`
-	Found   int    `json:"found"`
-	Missing string `json:"missing"` // what the log lacks for the check
-}
-
-func jsonFindings(e *finding.Examination) (findings []jsonFinding, checks []jsonCheck) {
-	if e == nil {
-		return nil, nil
-	}
-	for _, f := range e.Findings {
-		j := jsonFinding{f.Code, f.Title, f.Why, f.Try, f.Remedy.String(), f.Gain, nil}
-		for _, c := range f.Cases {
-			jc := jsonCase{Evidence: c.Evidence, Gain: c.Gain}
-			if c.Class != nil {
-				jc.ID = &c.Class.ID
-			}
-			j.Cases = append(j.Cases, jc)
-		}
-		findings = append(findings, j)
-	}
-	for _, c := range e.Checks {
-		checks = append(checks, jsonCheck(c))
-	}
-	return findings, checks
 }

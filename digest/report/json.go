@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf16"
+
+	"github.com/quern-dev/quern/digest/finding"
 )
 
 // jsonReport is what a report adds to the object of its profile.
 type jsonReport struct {
-	Interrupted bool                     `json:"interrupted"`
-	Sources     []jsonSource             `json:"sources"`
-	Changes     []jsonChange             `json:"changes,omitempty"`
-	Findings    []jsonFinding            `json:"findings,omitempty"`
-	Checks      []jsonCheck              `json:"checks,omitempty"`
-	Overall     []jsonSection            `json:"overall,omitempty"`
-	Sections    map[string][]jsonSection `json:"sections,omitempty"` // by ID of the class
+	Interrupted bool         `json:"interrupted"`
+	Sources     []jsonSource `json:"sources"`
+	Changes     []jsonChange `json:"changes,omitempty"`
+	*finding.Examination
+	Overall  []jsonSection            `json:"overall,omitempty"`
+	Sections map[string][]jsonSection `json:"sections,omitempty"` // by ID of the class
 }
 
 type jsonSource struct {
@@ -33,7 +34,7 @@ type jsonSection struct {
 }
 
 // WriteJSON writes the report as one JSON object: that of digest's WriteJSON
-// with the keys "interrupted", "sources", "changes", "findings", "checks",
+// with the keys "interrupted", "sources", "changes", "findings", "checks", "plans",
 // "overall" and "sections" behind the others.
 // Characters that a terminal could obey are written as \u escapes.
 func (r *Report) WriteJSON(w io.Writer) error {
@@ -41,8 +42,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	if err := r.Profile.WriteJSON(&buf, r.Limit, r.By); err != nil {
 		return err
 	}
-	j := jsonReport{Interrupted: r.Interrupted, Sources: []jsonSource{}, Changes: jsonChanges(r.Diff)}
-	j.Findings, j.Checks = jsonFindings(r.Findings)
+	j := jsonReport{Interrupted: r.Interrupted, Sources: []jsonSource{}, Changes: jsonChanges(r.Diff), Examination: r.Findings}
 	for _, s := range r.Sources {
 		j.Sources = append(j.Sources, jsonSource{s.Name, s.Stats.Bytes, s.Stats.Events, s.Stats.Skipped(), s.Stats.Server})
 	}

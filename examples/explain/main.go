@@ -6,7 +6,8 @@
 //
 // DSN is that of github.com/go-sql-driver/mysql, as root@tcp(127.0.0.1:3306)/. The
 // account needs SELECT and SHOW VIEW and should have nothing else. From slow logs
-// the classes that cost the most time are taken, each by one of its statements.
+// the classes that cost the most time are taken, each by one of its statements;
+// the report is then of the logs, with findings over both load and plans.
 package main
 
 import (
@@ -99,11 +100,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			failed++
 		}
 	}
-	switch *format {
-	case "json":
-		err = writeJSON(stdout, results)
-	case "html":
-		err = writeHTML(stdout, profile, *n, statements, results)
+	r := reportOf(profile, *n, statements, results)
+	switch {
+	case *format == "json":
+		err = writeJSON(stdout, results, r.Findings)
+	case *format == "html":
+		err = r.WriteHTML(stdout)
+	case *query == "":
+		err = r.WriteText(stdout, report.TextOptions{})
 	default:
 		err = writeText(stdout, results)
 	}
@@ -151,14 +155,21 @@ func explainOne(ctx context.Context, ex *explain.Explainer, s statement) result 
 	return r
 }
 
-func writeJSON(w io.Writer, results []result) error {
+// writeJSON writes the plans, and of logs the findings and what else was looked for.
+func writeJSON(w io.Writer, results []result, e *finding.Examination) error {
+	out := struct {
+		Quern    int               `json:"quern"`
+		Plans    []result          `json:"plans"`
+		Findings []finding.Finding `json:"findings,omitempty"`
+		Checks   []finding.Check   `json:"checks,omitempty"`
+	}{Quern: 1, Plans: results}
+	if e != nil {
+		out.Findings, out.Checks = e.Findings, e.Checks
+	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Quern int      `json:"quern"`
-		Plans []result `json:"plans"`
-	}{1, results})
+	return enc.Encode(out)
 }
 
 func writeText(w io.Writer, results []result) error {
@@ -205,19 +216,23 @@ func (r *result) problems() string {
 	return strings.Join(parts, "\n")
 }
 
-// writeHTML writes the report on the profile, with plans and problems beside the
-// classes.
-func writeHTML(w io.Writer, p *digest.Profile, n int, statements []statement, results []result) error {
+// reportOf returns the report on the profile, with plans and problems beside the
+// classes. Of a statement alone, whose load nobody knows, there are no findings.
+func reportOf(p *digest.Profile, n int, statements []statement, results []result) *report.Report {
 	r := &report.Report{Profile: p, Limit: n, Sections: make(map[digest.ID][]report.Section)}
+	var plans []finding.Plan
 	for i := range results {
-		sections := []report.Section{{Title: "Plan", Text: results[i].Error}}
-		if results[i].Error == "" {
-			sections = []report.Section{{Title: "Plan", Text: results[i].plan()}, {Title: "Problems", Text: results[i].problems()}}
+		class, result := statements[i].class, &results[i]
+		if result.Error != "" {
+			r.Sections[class] = []report.Section{{Title: "Plan", Text: result.Error}}
+			plans = append(plans, finding.Plan{Class: class, Missing: result.Error})
+			continue
 		}
-		r.Sections[statements[i].class] = sections
+		r.Sections[class] = []report.Section{{Title: "Plan", Text: result.plan()}, {Title: "Problems", Text: result.problems()}}
+		plans = append(plans, result.Plan.Findings(class, explain.Medium))
 	}
 	if p.QueryTime.Observed() > 0 {
-		r.Findings = finding.Examine(p, finding.Default())
+		r.Findings = finding.Examine(p, finding.Default(), plans...)
 	}
-	return r.WriteHTML(w)
+	return r
 }

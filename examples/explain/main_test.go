@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,21 @@ type output struct {
 		Problems      []struct{ Code, Table, Severity, Evidence, Try string }
 		Error         string
 	}
+	Findings []struct {
+		Code    string
+		Gain    float64
+		Actions []struct{ Remedy, Try string }
+		Cases   []struct {
+			Evidence string
+			Gain     float64
+		}
+	}
+	Checks []check
+}
+
+type check struct {
+	Code  string
+	Found int
 }
 
 func explainJSON(t *testing.T, wantStatus int, args ...string) output {
@@ -105,6 +121,95 @@ func TestExplainAnUpdateThatScans(t *testing.T) {
 					t.Errorf("the page of %q lacks %s", args, part)
 				}
 			}
+		}
+	})
+}
+
+// slowLog returns the name of a log with the statements, each taking a second.
+func slowLog(t *testing.T, schema string, statements ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for i, sql := range statements {
+		fmt.Fprintf(&b, "# Time: 2026-01-01T%02d:00:00.000000Z\n# User@Host: a[a] @ h []  Id: 1\n# Query_time: 1.0  Lock_time: 0.0 Rows_sent: 1  Rows_examined: 9\nuse %s;\nSET timestamp=%d;\n%s;\n",
+			i, schema, 1767225600+3600*i, sql)
+	}
+	name := filepath.Join(t.TempDir(), "slow.log")
+	if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestPlansOfALogAreFindings(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		schema := srv.Schema(t)
+		db := srv.DB(t, schema)
+		exec := func(statements ...string) {
+			t.Helper()
+			for _, stmt := range statements {
+				if _, err := db.Exec(stmt); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		exec("CREATE TABLE o (id INT PRIMARY KEY AUTO_INCREMENT, c INT)", "INSERT INTO o (c) VALUES (1), (2), (3), (4)")
+		for range 13 {
+			exec("INSERT INTO o (c) SELECT c + id FROM o")
+		}
+		exec("ANALYZE TABLE o")
+		log := slowLog(t, schema, "SELECT c FROM o WHERE c = 7", "SELECT c FROM o WHERE id = 7", "SELECT c FROM o WHERE id = 7 AND SLEEP(1)", "SELECT c FROM nowhere WHERE id = 7")
+
+		findings := func() output {
+			t.Helper()
+			return explainJSON(t, 0, "-dsn", srv.DSN(""), log)
+		}
+		of := func(o output) (evidence string) {
+			for _, f := range o.Findings {
+				if f.Code == "plan/full-scan" {
+					evidence = f.Cases[0].Evidence
+				}
+			}
+			return evidence
+		}
+		scans := findings()
+		if got := of(scans); !strings.Contains(got, "table o: type ALL: all 3") && !strings.Contains(got, "table o: type ALL: all 32,") {
+			t.Errorf("evidence %q", got)
+		}
+		for _, f := range scans.Findings {
+			if f.Code == "plan/full-scan" && (len(f.Cases) != 1 || f.Cases[0].Gain != .25 || f.Gain != .25 || f.Actions[0].Remedy != "tune it") {
+				t.Errorf("%+v", f)
+			}
+		}
+
+		for format, want := range map[string][]string{
+			"text": {"Plan: a large table is read in full", "up to 25.0% of the load", "table o: type ALL", "Plans       of 2 classes, 50.0% of the load; none of q1:", "Plan: tables are joined without a condition (severity medium)"},
+			"html": {"<h3>Plan: a large table is read in full <em>up to 25.0% of the load</em></h3>", "table o: type ALL", "<li><b>tune it</b> Try an index that begins with c"},
+		} {
+			var out, stderr bytes.Buffer
+			if status := run(context.Background(), []string{"-dsn", srv.DSN(""), "-format", format, log}, &out, &stderr); status != 0 {
+				t.Fatalf("status %d: %s", status, &stderr)
+			}
+			text := out.String()
+			if format == "text" {
+				text = strings.Join(strings.Fields(text), " ")
+			}
+			for _, part := range want {
+				if format == "text" {
+					part = strings.Join(strings.Fields(part), " ")
+				}
+				if !strings.Contains(text, part) {
+					t.Errorf("%s lacks %q", format, part)
+				}
+			}
+		}
+
+		exec("CREATE INDEX c ON o (c)", "ANALYZE TABLE o")
+		mended := findings()
+		if got := of(mended); got != "" {
+			t.Errorf("with an index there is still %q", got)
+		}
+		if i := slices.IndexFunc(mended.Checks, func(c check) bool { return c.Code == "plan/full-scan" }); i < 0 || mended.Checks[i].Found != 0 {
+			t.Errorf("the check is not told: %+v", mended.Checks)
 		}
 	})
 }
