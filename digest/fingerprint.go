@@ -270,14 +270,18 @@ func isAdmin(sql string) bool {
 	return ok && strings.Trim(command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ;\t\r\n") == ""
 }
 
-// cutEllipsis cuts white space at the end off, and the three dots by which
-// performance_schema marks a text that it truncated.
+// cutEllipsis cuts off the three dots at the end by which performance_schema marks
+// a text that it truncated. Other white space stays: it tells that 0e before it is
+// a name, and not what is left of a number.
 func cutEllipsis(sql string) (text string, truncated bool) {
 	end := len(sql)
 	for end > 0 && isSpace(sql[end-1]) {
 		end--
 	}
-	return strings.CutSuffix(sql[:end], "...")
+	if text, truncated = strings.CutSuffix(sql[:end], "..."); !truncated {
+		return sql, false
+	}
+	return text, true
 }
 
 // begin is called before the first token of a statement.

@@ -35,8 +35,8 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 		case atEnd:
 			return dst
 		case aComment:
-			if bytes.HasSuffix(dst[start:], []byte("--")) || bytes.HasSuffix(dst[start:], []byte("...")) {
-				dst = append(dst, "/**/"...) // without it these may read as a comment, or as the mark of a cut
+			if so := dst[start:]; bytes.HasSuffix(so, []byte("--")) || bytes.HasSuffix(so, []byte("...")) || endsInExponent(so) {
+				dst = append(dst, "/**/"...) // without it these may read as a comment, as the mark of a cut, or as a cut number
 			}
 			comment = len(dst) > start && !isSpace(dst[len(dst)-1])
 			continue
@@ -72,6 +72,14 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 			sign = -1
 		}
 	}
+}
+
+// endsInExponent reports whether text ends in what may be the beginning of a
+// number's exponent, as 0e or 0e+.
+func endsInExponent(text []byte) bool {
+	text = bytes.TrimRight(text, "+-")
+	n := len(text)
+	return n >= 2 && text[n-1]|0x20 == 'e' && isDigit(text[n-2])
 }
 
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

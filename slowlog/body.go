@@ -333,12 +333,13 @@ func isSent(text string, n int) bool {
 // bytesOf returns the bytes of s, which are only to be read.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// trimStatement takes the line end and the server's semicolon off a statement.
-// It is not closed if it has no such semicolon.
+// trimStatement takes the line end and the server's semicolon off a statement, and
+// the NULs behind them with which a file system fills up a log after a crash. It is
+// not closed if it has no such semicolon.
 func trimStatement(text string) (statement string, closed bool) {
 	for len(text) > 0 {
 		switch text[len(text)-1] {
-		case '\n', '\r', ' ', '\t':
+		case '\n', '\r', ' ', '\t', 0:
 			text = text[:len(text)-1]
 			continue
 		}
