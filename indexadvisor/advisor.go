@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/quern-dev/quern/explain"
@@ -78,13 +79,14 @@ type Advice struct {
 	Suggestions []Suggestion
 	Notes       []string // why nothing, where nothing; rewrites; what was not looked into
 	Spent       Spent
-	Incomplete  bool // the context ended before everything was tried
+	Incomplete  bool // the context ended, or the server became busy, before everything was tried
 }
 
 // Spent is what the advice cost the server.
 type Spent struct {
-	Statements int   // counting statements
-	Rows       int64 // rows that they read
+	Statements int           // counting statements
+	Rows       int64         // rows that they read
+	Waited     time.Duration // for the server to be less busy
 }
 
 // Kind says what a suggestion does.
@@ -123,8 +125,9 @@ type Served struct {
 }
 
 // Advise advises on one query. The error wraps ErrNoTable where a table is
-// missing, *sqlparse errors where the text is not understood, and the
-// context's error where it ended before anything was found.
+// missing, *sqlparse errors where the text is not understood, ErrBusy where
+// the server has too much to do to count rows, and the context's error where
+// it ended before anything was found.
 func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 	r := v.run()
 	if err := r.start(ctx); err != nil {
@@ -149,7 +152,8 @@ func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 // keeping the indexes up to date by its writes; and indexes of the tables read
 // that may go, as another index does all they do or as nothing uses them.
 // Queries that cannot be analysed are named in the notes. When the context
-// ends, the best found so far is returned, marked Incomplete.
+// ends, or the server becomes too busy to count on, the best found so far is
+// returned, marked Incomplete.
 func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, error) {
 	r := v.run()
 	if err := r.start(ctx); err != nil {
@@ -160,6 +164,11 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 	for _, q := range queries {
 		it, err := r.item(ctx, q)
 		if ctx.Err() != nil {
+			r.incomplete = true
+			break
+		}
+		if errors.Is(err, ErrBusy) {
+			r.note("%s: %v: neither this statement nor those after it were looked into", q.name(), err)
 			r.incomplete = true
 			break
 		}
@@ -198,7 +207,7 @@ type run struct {
 	counted    map[string]*Counts
 	distinct   map[string]float64
 	prefixes   map[string]int // 0: whole; -1: refused
-	incomplete bool
+	incomplete bool           // said why in a note, unless the context has ended
 	tables     map[string]*Table
 }
 
@@ -255,6 +264,9 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 		if err == nil {
 			err = r.measure(ctx, a)
 		}
+		if errors.Is(err, ErrBusy) || ctx.Err() != nil {
+			return nil, err
+		}
 		if err != nil {
 			if first == nil {
 				first = err
@@ -308,251 +320,6 @@ func (r *run) parse(sql string) (ast.StmtNode, error) {
 	return stmt, nil
 }
 
-// smallTable is the number of rows below which reading the whole table is as
-// good as any index.
-const smallTable = 1000
-
-// measure counts what the analysis needs.
-func (r *run) measure(ctx context.Context, a *analysis) error {
-	for _, b := range a.blocks {
-		for _, x := range b.accesses {
-			if x.table == nil {
-				continue
-			}
-			if err := r.count(ctx, x); err != nil {
-				return err
-			}
-		}
-	}
-	for _, b := range a.blocks {
-		if err := r.distincts(ctx, b); err != nil {
-			return err
-		}
-		for _, x := range b.accesses {
-			if x.counts != nil {
-				if err := r.rare(ctx, x); err != nil {
-					return err
-				}
-				x.play()
-			}
-		}
-	}
-	return nil
-}
-
-// count asks for the counts of one access.
-func (r *run) count(ctx context.Context, x *access) error {
-	var preds []*Predicate
-	key := x.table.Schema + "\x00" + x.table.Name
-	for i, p := range x.preds {
-		if p.SQL != "" && len(preds) < MaxPredicates {
-			preds = append(preds, p)
-			x.bits = append(x.bits, i)
-			key += "\x00" + p.SQL
-		}
-	}
-	c, ok := r.counted[key]
-	if !ok {
-		var err error
-		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.spent.Statements++
-		if err != nil {
-			r.note("the rows of %s.%s could not be counted, so that there is no advice on it: %v", x.table.Schema, x.table.Name, err)
-		} else {
-			r.spent.Rows += c.Read
-			if c.Note != "" {
-				r.note("%s.%s: %s", x.table.Schema, x.table.Name, c.Note)
-			}
-		}
-		r.counted[key] = c
-	}
-	x.counts = c
-	if c == nil {
-		x.bits = nil
-	}
-	return nil
-}
-
-// distincts finds how many values the columns have whose rows cannot be
-// counted: those of joins, and of values that are not known.
-func (r *run) distincts(ctx context.Context, b *block) error {
-	need := func(x *access, c *Column) error {
-		if x.table == nil || c == nil {
-			return nil
-		}
-		d, err := r.values(ctx, x.table, c, x.rows())
-		if err != nil {
-			return err
-		}
-		if x.distinct == nil {
-			x.distinct = map[string]float64{}
-		}
-		x.distinct[strings.ToLower(c.Name)] = d
-		return nil
-	}
-	for _, e := range b.edges {
-		if err := errors.Join(need(e.a, e.ac), need(e.b, e.bc)); err != nil {
-			return err
-		}
-	}
-	for _, x := range b.accesses {
-		for i, p := range x.preds {
-			if slices.Contains(x.bits, i) || p.Class != Equality && p.Class != Join {
-				continue
-			}
-			for _, k := range p.Keys {
-				if err := need(x, x.table.column(k.Name)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// rare finds out how rare the values are that no row of a sample has.
-func (r *run) rare(ctx context.Context, x *access) error {
-	c := x.counts
-	if !c.Sampled {
-		return nil
-	}
-	for bit, i := range x.bits {
-		p := x.preds[i]
-		if p.Class != Equality || len(p.Keys) != 1 || c.hits(1<<bit) > 0 {
-			continue
-		}
-		col := x.table.column(p.Keys[0].Name)
-		if _, known := c.rare[bit]; known || col == nil {
-			continue
-		}
-		d, err := r.values(ctx, x.table, col, c.Rows)
-		if err != nil {
-			return err
-		}
-		if c.rare == nil {
-			c.rare = map[int]float64{}
-		}
-		c.rare[bit] = 1 / max(1, d)
-	}
-	return nil
-}
-
-// values is the number of different values of a column: known from a key on
-// it, or counted.
-func (r *run) values(ctx context.Context, t *Table, c *Column, rows float64) (float64, error) {
-	for i := range t.Indexes {
-		ix := &t.Indexes[i]
-		if len(ix.Parts) == 0 || ix.Parts[0].Length > 0 || !strings.EqualFold(ix.Parts[0].Name, c.Name) {
-			continue
-		}
-		if ix.Unique && len(ix.Parts) == 1 {
-			return rows, nil
-		}
-		if len(ix.Cardinality) > 0 && ix.Cardinality[0] > 1 && ix.Kind == "BTREE" {
-			return min(float64(ix.Cardinality[0]), rows), nil
-		}
-	}
-	return r.countDistinct(ctx, t, Part{Name: c.Name})
-}
-
-func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (float64, error) {
-	key := t.Schema + "\x00" + t.Name + "\x00" + p.String()
-	if d, ok := r.distinct[key]; ok {
-		return d, nil
-	}
-	d, err := r.source.Distinct(ctx, t, []Part{p})
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	r.spent.Statements++
-	r.spent.Rows += d.Read
-	if err != nil {
-		r.note("the values of %s in %s.%s could not be counted: %v", p.Name, t.Schema, t.Name, err)
-	}
-	r.distinct[key] = d.Values
-	return d.Values, nil
-}
-
-// play plays the rounds of an access.
-func (x *access) play() {
-	var preds []*Predicate
-	var open []int
-	for b, i := range x.bits {
-		p := x.preds[i]
-		preds = append(preds, p)
-		if p.Class == Filter || p.Negated && x.match(1<<i) > 0.1*x.rows() {
-			continue
-		}
-		open = append(open, b)
-	}
-	better := func(i, j int) bool {
-		a, b := preds[i], preds[j]
-		if (a.Class == Equality) != (b.Class == Equality) {
-			return a.Class == Equality
-		}
-		ca, cb := x.table.column(a.Keys[0].Name), x.table.column(b.Keys[0].Name)
-		if ca != nil && cb != nil {
-			if ca.Nullable != cb.Nullable {
-				return !ca.Nullable
-			}
-			if wa, wb := ca.averageBytes(), cb.averageBytes(); wa != wb {
-				return wa < wb
-			}
-		}
-		return a.Text < b.Text
-	}
-	var order []int
-	x.rounds, order = rounds(x.counts, preds, open, better)
-	for _, b := range order {
-		x.chosen = append(x.chosen, x.bits[b])
-	}
-}
-
-// prefix is the length that a column needs in a key: 0 for all of it. Where
-// the column is too long for a key, the shortest beginning is taken that tells
-// nearly as many values apart as the whole; if none does, the column cannot
-// be in a key.
-func (r *run) prefix(ctx context.Context) func(*access, *Column) (int, bool) {
-	return func(x *access, c *Column) (int, bool) {
-		column, _ := keyLimits(r.server, x.table)
-		if !c.blob() && c.keyBytes(0) <= column {
-			return 0, true
-		}
-		key := x.table.Schema + "\x00" + x.table.Name + "\x00" + c.Name
-		if n, ok := r.prefixes[key]; ok {
-			return max(n, 0), n >= 0
-		}
-		most := int(column / charBytes(c.Charset))
-		r.prefixes[key] = r.choosePrefix(ctx, x.table, c, most)
-		return max(r.prefixes[key], 0), r.prefixes[key] >= 0
-	}
-}
-
-func (r *run) choosePrefix(ctx context.Context, t *Table, c *Column, most int) int {
-	whole, err := r.countDistinct(ctx, t, Part{Name: c.Name})
-	if err != nil || whole < 1 {
-		return -1
-	}
-	lengths := []int{8, 16, 32, 64, 128, most}
-	for _, n := range lengths {
-		if n > most || c.Chars > 0 && int64(n) >= c.Chars {
-			break
-		}
-		d, err := r.countDistinct(ctx, t, Part{Name: c.Name, Length: n})
-		if err != nil {
-			return -1
-		}
-		if d >= 0.95*whole {
-			return n
-		}
-	}
-	r.note("%s of %s.%s is too long for a key, and no beginning of it tells the values apart: index a hash of it (a generated column) for equality, or its reverse if the endings differ", c.Name, t.Schema, t.Name)
-	return -1
-}
-
 // choose chooses among the candidates of the items and words the result.
 func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate, *Advice, error) {
 	w := &workload{server: r.server, options: r.options, items: items}
@@ -592,7 +359,9 @@ func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate
 	slices.SortStableFunc(adv.Suggestions, func(a, b Suggestion) int { return -cmpFloat(a.Gain, b.Gain) })
 	r.explain(w, chosen)
 	if r.incomplete {
-		r.note("time ran out: there may be better indexes than these")
+		if ctx.Err() != nil {
+			r.note("time ran out: there may be better indexes than these")
+		}
 		if len(adv.Suggestions) == 0 && ctx.Err() != nil {
 			return nil, nil, nil, fmt.Errorf("indexadvisor: stopped before anything was found: %w", ctx.Err())
 		}
@@ -633,6 +402,10 @@ func withMerged(pool []candidate, columns, items int, server Server) []candidate
 	}
 	return pool
 }
+
+// smallTable is the number of rows below which reading the whole table is as
+// good as any index.
+const smallTable = 1000
 
 // allowed leaves out candidates on small tables, and such as exist.
 func (r *run) allowed(c candidate) bool {

@@ -44,6 +44,7 @@ type access struct {
 	distinct map[string]float64 // different values by column
 	chosen   []int              // predicates in the order of the rounds
 	rounds   Rounds
+	guessed  bool             // a round says nothing: the sample holds too few rows
 	reads    map[readKey]step // estimates made so far
 	matched  map[uint64]float64
 }

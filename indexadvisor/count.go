@@ -2,11 +2,13 @@ package indexadvisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Counter counts rows. MySQL counts on a server, Rows in memory.
@@ -26,19 +28,49 @@ const MaxPredicates = 60
 type CountRequest struct {
 	Table      *Table
 	Predicates []*Predicate
+	// Where, if it is not 0, are the bits of predicates: only rows that meet
+	// them are counted, and all of those. The error wraps ErrOutOfReach where
+	// no index leads to them, or to more than Most.
+	Where uint64
+	Most  int64
 }
+
+// ErrOutOfReach says that rows cannot be counted without reading many others.
+var ErrOutOfReach = errors.New("no index leads to these rows alone")
 
 // Counts says how many rows meet which predicates.
 type Counts struct {
-	Rows     float64   // rows of the table; an estimate if Sampled
-	Read     int64     // rows that were read to count
-	Sampled  bool      // the clusters are a sample
-	Clusters []Cluster // disjoint groups of rows; a single one if all were counted
-	Note     string    // what to know about the sample; "" if nothing
+	Rows     float64       // rows of the table; an estimate if Sampled
+	Read     int64         // rows that were read to count
+	Sampled  bool          // the clusters are a sample
+	Clusters []Cluster     // disjoint groups of rows; a single one if all were counted
+	Note     string        // what to know about the sample; "" if nothing
+	Waited   time.Duration // for a busy server
+
+	// within are all rows that meet some predicates, counted where the sample
+	// held none of them.
+	within []within
 
 	// rare is the share of rows expected to meet a predicate that no row of
 	// the sample meets, by the number of different values.
 	rare map[int]float64
+}
+
+// within holds all rows that meet the predicates of a mask.
+type within struct {
+	mask uint64
+	rows Cluster
+}
+
+// exact returns the rows that were counted one and all and that hold those of
+// mask, nil if there are none.
+func (c *Counts) exact(mask uint64) *within {
+	for i := range c.within {
+		if w := &c.within[i]; w.mask&mask == w.mask {
+			return w
+		}
+	}
+	return nil
 }
 
 // Cluster is a group of rows that were counted together, such as a range of
@@ -57,6 +89,7 @@ type Distinct struct {
 	Values  float64
 	Read    int64 // rows that were read
 	Sampled bool
+	Waited  time.Duration // for a busy server
 }
 
 // Estimate is a number of rows and its 95 % confidence interval.
@@ -99,7 +132,10 @@ func (cl Cluster) hits(mask uint64) int64 {
 // row of the sample.
 func (c *Counts) rows(mask uint64) float64 {
 	hits, n := float64(c.hits(mask)), float64(c.sampled())
+	w := c.exact(mask)
 	switch {
+	case w != nil:
+		return float64(w.rows.hits(mask))
 	case !c.Sampled:
 		return hits
 	case n == 0:
@@ -134,7 +170,7 @@ func (c *Counts) independent(mask uint64) float64 {
 // rows leaves up to 3/n of the table (the rule of three).
 func (c *Counts) estimate(mask uint64) Estimate {
 	r := c.rows(mask)
-	if !c.Sampled {
+	if !c.Sampled || c.exact(mask) != nil {
 		return Estimate{r, r, r}
 	}
 	n := float64(c.sampled())
@@ -238,7 +274,7 @@ func rounds(c *Counts, preds []*Predicate, candidates []int, better func(i, j in
 			switch {
 			case best < 0:
 				best = i
-			case c.Sampled && e.Low <= est[best].High && est[best].Low <= e.High:
+			case e.Low < e.High && e.Low <= est[best].High && est[best].Low <= e.High:
 				tie = true
 				if better(i, best) {
 					best = i

@@ -196,7 +196,7 @@ func TestBigTableIsSampled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := source.Count(context.Background(), CountRequest{tab, a.blocks[0].accesses[0].preds})
+			c, err := source.Count(context.Background(), CountRequest{Table: tab, Predicates: a.blocks[0].accesses[0].preds})
 			if err != nil {
 				t.Errorf("%s: %v", table, err)
 				continue

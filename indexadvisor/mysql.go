@@ -16,7 +16,7 @@ import (
 // safe on one that serves users: every statement runs on a connection of its
 // own in read-only mode with a time limit and is killed when the context
 // ends; the connection is closed afterwards, not pooled. Big tables are
-// sampled, not read.
+// sampled, not read, and nothing is counted while the server is busy.
 type Database struct {
 	// Timeout limits each statement; 0 means 5 seconds.
 	Timeout time.Duration
@@ -27,6 +27,19 @@ type Database struct {
 	// means 40,000. It is never more than 3 % of the table. To count different
 	// values, a quarter of that is read.
 	SampleRows int64
+	// MaxRunning is how many threads may run on the server (Threads_running,
+	// the one that counts included) for rows to be counted; 0 means 25, and a
+	// negative number any.
+	MaxRunning int
+	// MaxLag is how far the server may be behind as a replica; 0 means 10
+	// seconds, and a negative time any. To see it, an account needs the
+	// privilege REPLICATION CLIENT (MariaDB: REPLICA MONITOR); without, and
+	// where replication does not run, the lag is taken for none.
+	MaxLag time.Duration
+	// Patience is how long each count waits for the load to fall below the
+	// limits before it fails with ErrBusy; 0 means 10 seconds, and a negative
+	// time not at all.
+	Patience time.Duration
 
 	db *sql.DB
 }
@@ -43,7 +56,7 @@ func (d *Database) timeout() time.Duration {
 }
 
 // session runs f on a connection of its own.
-func (d *Database) session(ctx context.Context, f func(*sql.Conn) error) (err error) {
+func (d *Database) session(ctx context.Context, f func(conn *sql.Conn, maria bool) error) (err error) {
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -59,7 +72,8 @@ func (d *Database) session(ctx context.Context, f func(*sql.Conn) error) (err er
 		return err
 	}
 	limit := fmt.Sprintf("SET SESSION max_execution_time = %d", d.timeout().Milliseconds())
-	if strings.Contains(version, "MariaDB") {
+	maria := strings.Contains(version, "MariaDB")
+	if maria {
 		limit = fmt.Sprintf("SET SESSION max_statement_time = %.3f", d.timeout().Seconds())
 	}
 	for _, s := range []string{"SET SESSION TRANSACTION READ ONLY", limit, "SET SESSION lock_wait_timeout = 2"} {
@@ -82,13 +96,13 @@ func (d *Database) session(ctx context.Context, f func(*sql.Conn) error) (err er
 			<-killed
 		}
 	}()
-	return f(conn)
+	return f(conn, maria)
 }
 
 // Server asks the server what it is.
 func (d *Database) Server(ctx context.Context) (Server, error) {
 	var s Server
-	err := d.session(ctx, func(c *sql.Conn) error {
+	err := d.session(ctx, func(c *sql.Conn, _ bool) error {
 		var version, mode string
 		if err := c.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_page_size, @@collation_connection, @@sql_mode").
 			Scan(&version, &s.PageSize, &s.Collation, &mode); err != nil {
@@ -120,7 +134,7 @@ func versionNumbers(s string) (major, minor, patch int) {
 // Table reads a table's description from information_schema.
 func (d *Database) Table(ctx context.Context, schema, name string) (*Table, error) {
 	var t *Table
-	err := d.session(ctx, func(c *sql.Conn) (err error) {
+	err := d.session(ctx, func(c *sql.Conn, _ bool) (err error) {
 		t, err = readTable(ctx, c, schema, name)
 		return err
 	})

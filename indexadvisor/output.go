@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 type jsonAdvice struct {
@@ -16,8 +17,9 @@ type jsonAdvice struct {
 }
 
 type jsonSpent struct {
-	Statements int   `json:"statements"`
-	Rows       int64 `json:"rows"`
+	Statements int     `json:"statements"`
+	Rows       int64   `json:"rows"`
+	Waited     float64 `json:"waited"`
 }
 
 type jsonSuggestion struct {
@@ -72,11 +74,11 @@ func list[T any](s []T) []T {
 
 // MarshalJSON writes the advice as one object with the key "quern", the
 // version of the format. Rows are numbers of rows, bytes are bytes, gain is a
-// share of 1.
+// share of 1, waited is in seconds.
 func (a *Advice) MarshalJSON() ([]byte, error) {
 	out := jsonAdvice{
 		Quern: 1, Suggestions: []jsonSuggestion{}, Notes: list(a.Notes), Incomplete: a.Incomplete,
-		Spent: jsonSpent{a.Spent.Statements, a.Spent.Rows},
+		Spent: jsonSpent{a.Spent.Statements, a.Spent.Rows, a.Spent.Waited.Seconds()},
 	}
 	for _, s := range a.Suggestions {
 		j := jsonSuggestion{
@@ -152,9 +154,21 @@ func (a *Advice) WriteText(w io.Writer) error {
 			wrap(&b, "   ", "- "+n)
 		}
 	}
-	fmt.Fprintf(&b, "\nCounting took %d statements over %d rows.\n", a.Spent.Statements, a.Spent.Rows)
+	fmt.Fprintf(&b, "\nCounting took %s over %d rows", amount(a.Spent.Statements, "statement"), a.Spent.Rows)
+	if a.Spent.Waited > 0 {
+		fmt.Fprintf(&b, ", after waiting %v for a busy server", a.Spent.Waited.Round(time.Millisecond))
+	}
+	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// amount counts things in words.
+func amount(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func partList(parts []Part) string {

@@ -1,8 +1,10 @@
 package indexadvisor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,12 +68,15 @@ func (r *Rows) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 				met |= 1 << i
 			}
 		}
-		cells[met]++
+		if met&q.Where == q.Where {
+			cells[met]++
+		}
 	}
 	var cl Cluster
 	for met, n := range cells {
 		cl = append(cl, Cell{met, n})
 	}
+	slices.SortFunc(cl, func(a, b Cell) int { return cmp.Compare(a.Met, b.Met) })
 	return &Counts{Rows: float64(len(data)), Read: int64(len(data)), Clusters: []Cluster{cl}}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,20 +21,17 @@ const clusterRows = 100
 // Count counts all rows of a small table and samples a big one.
 func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	c := &Counts{}
-	err := d.session(ctx, func(conn *sql.Conn) error {
+	err := d.session(ctx, func(conn *sql.Conn, maria bool) error {
 		mask := "0"
 		for i, p := range q.Predicates {
 			mask += fmt.Sprintf(" + ((%s) IS TRUE) * %d", p.SQL, uint64(1)<<i)
 		}
-		s, err := d.sample(ctx, conn, q.Table)
-		if err != nil {
-			return err
-		}
-		if c.Sampled = s != nil; s != nil {
-			c.Note = s.why
-		}
 		cells := map[int64]Cluster{}
 		read := func(statement string) error {
+			waited, err := d.quiet(ctx, conn, maria)
+			if c.Waited += waited; err != nil {
+				return err
+			}
 			rows, err := conn.QueryContext(ctx, statement)
 			if err != nil {
 				return err
@@ -50,12 +48,30 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 			}
 			return rows.Err()
 		}
-		if s == nil {
-			err := read("SELECT 0 AS g, m, COUNT(*) AS n FROM (SELECT " + mask + " AS m FROM " + quoteTable(q.Table.Schema, q.Table.Name) + ") s GROUP BY m")
+		all := func(from string) error {
+			err := read("SELECT 0 AS g, m, COUNT(*) AS n FROM (SELECT " + mask + " AS m FROM " + from + ") s GROUP BY m")
 			c.Clusters = []Cluster{cells[0]}
 			c.Rows = float64(c.Read)
 			return err
 		}
+		if q.Where != 0 {
+			from, err := reach(ctx, conn, maria, q)
+			if err == nil {
+				err = all(from)
+			}
+			if err == nil && c.Read > q.Most {
+				err = ErrOutOfReach // more than was estimated: the rest was not read
+			}
+			return err
+		}
+		s, err := d.sample(ctx, conn, maria, q.Table)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return all(quoteTable(q.Table.Schema, q.Table.Name))
+		}
+		c.Sampled, c.Note = true, s.why
 		for from := 0; from < len(s.places); from += placesPerStatement {
 			to := min(from+placesPerStatement, len(s.places))
 			if err := read("SELECT g, m, COUNT(*) AS n FROM (" + s.union(from, to, mask+" AS m") + ") s GROUP BY g, m"); err != nil {
@@ -77,12 +93,52 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	return c, nil
 }
 
+// reach is a FROM clause that reads the rows of q.Where by the index that the
+// server takes for them.
+func reach(ctx context.Context, conn *sql.Conn, maria bool, q CountRequest) (string, error) {
+	var conds []string
+	for i, p := range q.Predicates {
+		if q.Where>>i&1 == 1 {
+			conds = append(conds, "("+p.SQL+")")
+		}
+	}
+	table := quoteTable(q.Table.Schema, q.Table.Name)
+	where := " WHERE " + strings.Join(conds, " AND ")
+	key, rows, err := planOf(ctx, conn, maria, "SELECT * FROM "+table+where)
+	switch {
+	case err != nil:
+		return "", err
+	case !slices.ContainsFunc(q.Table.Indexes, func(ix Index) bool { return ix.Name == key }) || rows > q.Most:
+		return "", ErrOutOfReach
+	}
+	return fmt.Sprintf("%s FORCE INDEX (%s)%s LIMIT %d", table, quote(key), where, q.Most+1), nil
+}
+
+// planOf asks for the plan of a SELECT over one table: its key, "" if it
+// reads all, and how many rows that is.
+func planOf(ctx context.Context, conn *sql.Conn, maria bool, query string) (key string, rows int64, err error) {
+	explain := "EXPLAIN FORMAT=TRADITIONAL "
+	if maria {
+		explain = "EXPLAIN "
+	}
+	err = records(ctx, conn, func(m map[string]sql.NullString) {
+		rows += atoi(m["ROWS"])
+		if m["TYPE"].String != "ALL" && m["TYPE"].String != "index" {
+			key = m["KEY"].String
+		}
+	}, explain+query)
+	return key, rows, err
+}
+
 // Distinct counts the values in the rows that Count would read. From a sample
 // it estimates by n d / (n - f1 + f1 n/N), where f1 values were seen once (Duj1
 // of Haas, Naughton, Seshadri and Stokes, VLDB 1995).
 func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distinct, error) {
 	var out Distinct
-	err := d.session(ctx, func(conn *sql.Conn) error {
+	err := d.session(ctx, func(conn *sql.Conn, maria bool) (err error) {
+		if out.Waited, err = d.quiet(ctx, conn, maria); err != nil {
+			return err
+		}
 		var exprs, names []string
 		for i, p := range parts {
 			e := quote(p.Name)
@@ -92,7 +148,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 			exprs = append(exprs, fmt.Sprintf("%s AS c%d", e, i))
 			names = append(names, fmt.Sprintf("c%d", i))
 		}
-		s, err := d.sample(ctx, conn, t)
+		s, err := d.sample(ctx, conn, maria, t)
 		if err != nil {
 			return err
 		}
@@ -109,7 +165,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 		if err != nil {
 			return err
 		}
-		out = Distinct{Values: values.Float64, Read: int64(n.Float64), Sampled: s != nil}
+		out.Values, out.Read, out.Sampled = values.Float64, int64(n.Float64), s != nil
 		if s != nil && n.Float64 > 0 {
 			total := max(float64(t.Rows), n.Float64)
 			out.Values = n.Float64 * values.Float64 / (n.Float64 - once.Float64 + once.Float64*n.Float64/total)
@@ -137,7 +193,7 @@ type place struct{ from, to string }
 const placesPerStatement = 50
 
 // sample plans the sample of a table, nil if all rows are to be counted.
-func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampling, error) {
+func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Table) (*sampling, error) {
 	exact, most := d.ExactRows, d.SampleRows
 	if exact <= 0 {
 		exact = 200_000
@@ -156,11 +212,6 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampl
 		s.why = "the table has no primary key: its first rows were counted, which may not be like the others"
 		return s, nil
 	}
-	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return nil, err
-	}
-	maria := strings.Contains(version, "MariaDB")
 	s.index, s.column = quote(pk.Name), quote(pk.Parts[0].Name)
 	var low, high sql.NullString
 	if err := conn.QueryRowContext(ctx, "SELECT MIN("+s.column+"), MAX("+s.column+") FROM "+s.table).Scan(&low, &high); err != nil {
@@ -180,11 +231,7 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, t *Table) (*sampl
 	case col.integer():
 		return s, s.integers(low.String, high.String, t.Rows, rnd, func(from, to string) (n int64, err error) {
 			// With a hint that forces the key MySQL would guess.
-			query := "EXPLAIN SELECT " + s.column + " FROM " + s.table + " WHERE " + s.column + " >= " + from + " AND " + s.column + " < " + to
-			if !maria {
-				query = strings.Replace(query, "EXPLAIN", "EXPLAIN FORMAT=TRADITIONAL", 1)
-			}
-			err = records(ctx, conn, func(m map[string]sql.NullString) { n += atoi(m["ROWS"]) }, query)
+			_, n, err = planOf(ctx, conn, maria, "SELECT "+s.column+" FROM "+s.table+" WHERE "+s.column+" >= "+from+" AND "+s.column+" < "+to)
 			return n, err
 		})
 	case col.temporal() && col.Type != "time":

@@ -116,12 +116,19 @@ func confidence(x *access) string {
 		return fmt.Sprintf("high: all %d rows were counted", round(c.Rows))
 	}
 	level := "medium"
+	if x.guessed {
+		level = "low"
+	}
 	for _, r := range x.rounds {
 		if strings.Contains(r.Why, "does not tell it apart") {
 			level = "low"
 		}
 	}
-	return fmt.Sprintf("%s: %d of about %d rows were counted, in %d ranges of the primary key", level, c.sampled(), round(c.Rows), len(c.Clusters))
+	text := fmt.Sprintf("%s: %d of about %d rows were counted, in %d ranges of the primary key", level, c.sampled(), round(c.Rows), len(c.Clusters))
+	for _, w := range c.within {
+		text += fmt.Sprintf("; and on the table itself the %d that meet %s", w.rows.hits(0), x.where(w.mask))
+	}
+	return text
 }
 
 // reason says in words why the index has its columns.

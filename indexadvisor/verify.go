@@ -269,7 +269,7 @@ func (t *trial) copy(ctx context.Context, a *analysis) error {
 // on disk.
 func (t *trial) create(ctx context.Context, tab *Table) error {
 	var name, ddl string
-	err := t.source.session(ctx, func(c *sql.Conn) error {
+	err := t.source.session(ctx, func(c *sql.Conn, _ bool) error {
 		return c.QueryRowContext(ctx, "SHOW CREATE TABLE "+quoteTable(tab.Schema, tab.Name)).Scan(&name, &ddl)
 	})
 	if err != nil {
@@ -355,9 +355,9 @@ func (t *trial) fill(ctx context.Context, tab *Table, where string) error {
 	d := *t.source
 	d.ExactRows, d.SampleRows, d.Timeout = t.Rows, t.Rows, max(t.Timeout, d.timeout())
 	copied := int64(0)
-	err := d.session(ctx, func(c *sql.Conn) error {
+	err := d.session(ctx, func(c *sql.Conn, maria bool) error {
 		statements := []string{"SELECT " + list + " FROM " + quoteTable(tab.Schema, tab.Name) + " LIMIT " + fmt.Sprint(2*t.Rows)}
-		s, err := d.sample(ctx, c, tab)
+		s, err := d.sample(ctx, c, maria, tab)
 		switch {
 		case err != nil:
 			return err

@@ -4,7 +4,8 @@
 //	go run ./examples/advise -dsn 'user:password@tcp(host:3306)/' slow.log
 //
 // It only reads: rows are counted in read-only mode, with limits on time and
-// number. See package indexadvisor for the method.
+// number, and not while the server is busy. See package indexadvisor for the
+// method.
 package main
 
 import (
@@ -56,6 +57,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	format := flags.String("format", "text", "text, json or html")
 	timeout := flags.Duration("timeout", 2*time.Minute, "time for all of it")
 	limit := flags.Int("max", 0, "most new indexes in all; 0 for no limit")
+	running := flags.Int("max-running", 0, "count only while at most so many threads run on the server; 0 for 25, -1 for any number")
+	lag := flags.Duration("max-lag", 0, "count only while a replica is at most so far behind; 0 for 10s, -1s for any time")
 	verify := flags.Bool("verify", false, "try each new index on the scratch server; with -query only")
 	scratch := flags.String("scratch", "", "DSN of the server that -verify makes and drops a schema on; never the one that is asked")
 	if err := flags.Parse(args); err != nil {
@@ -88,7 +91,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		*schema = name.String
 	}
-	adv := indexadvisor.New(indexadvisor.MySQL(db), indexadvisor.Options{MaxTotal: *limit})
+	source := indexadvisor.MySQL(db)
+	source.MaxRunning, source.MaxLag = *running, *lag
+	adv := indexadvisor.New(source, indexadvisor.Options{MaxTotal: *limit})
 	var a *indexadvisor.Advice
 	q := indexadvisor.Query{Schema: *schema, SQL: *query}
 	var p *digest.Profile
