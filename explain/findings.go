@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/finding"
 )
@@ -76,18 +79,27 @@ func (p *Plan) Findings(class digest.ID, least Severity) finding.Plan {
 		if _, ok := kinds[problem.Code]; !ok || problem.Severity < least {
 			continue
 		}
-		evidence := problem.Evidence
-		if problem.Table != "" {
-			evidence = "table " + problem.Table + ": " + evidence
-		}
-		out.Problems = append(out.Problems, finding.PlanProblem{Code: code(problem.Code), Evidence: evidence, Try: problem.Try})
+		out.Problems = append(out.Problems, finding.PlanProblem{Code: code(problem.Code), Evidence: p.place(problem) + problem.Evidence, Try: problem.Try})
 	}
 	for _, c := range checks() {
 		if k, ok := kinds[c.code]; ok && looked[c.code] {
 			out.Looked = append(out.Looked, finding.PlanCheck{
-				Code: code(c.code), Title: "Plan: " + k.title, Why: k.why, Limit: "severity " + least.String(), Remedy: k.remedy,
+				Code: code(c.code), Title: "Plan: " + k.title, Why: k.why, Fine: c.fine, Limit: "severity " + least.String(), Remedy: k.remedy,
 			})
 		}
 	}
 	return out
+}
+
+// place says where the problem is: which table, and how that is accessed.
+func (p *Plan) place(problem Problem) string {
+	if problem.Table == "" {
+		return ""
+	}
+	for t := range p.Tables() {
+		if t.Name == problem.Table && t.Access != "" && !strings.HasPrefix(problem.Evidence, "type ") {
+			return fmt.Sprintf("table %s, type %s: ", t.Name, t.Access)
+		}
+	}
+	return "table " + problem.Table + ": "
 }

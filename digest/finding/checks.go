@@ -435,8 +435,8 @@ func flagged(code, title, why string, actions []Action, keys []slowlog.Key, larg
 
 // nPlusOne looks for classes that read by a key, and more often than every other
 // class of the same page, by the page's name in their comments. Without names it
-// asks for more: that another class sends about as many rows as this one runs for
-// each of it.
+// asks for more: that it reads one table, and that another class sends about as
+// many rows as this one runs for each of it.
 func nPlusOne(e *examiner) (cases []Case) {
 	for _, child := range e.noticed {
 		if child.Verb != "SELECT" || !child.byKey || child.aggregates || child.QueryTime.Quantile(.95) > 10*time.Millisecond {
@@ -447,7 +447,7 @@ func nPlusOne(e *examiner) (cases []Case) {
 			if s == child || s.Verb != "SELECT" || s.page != child.page {
 				continue
 			}
-			if child.page == "" && !sendsAsManyRows(s, child) {
+			if child.page == "" && (len(child.Tables) != 1 || !sendsAsManyRows(s, child)) {
 				continue
 			}
 			if parent == nil || s.Count > parent.Count {

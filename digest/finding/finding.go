@@ -77,8 +77,9 @@ func (c Case) MarshalJSON() ([]byte, error) {
 type Check struct {
 	Code  string `json:"code"`
 	Title string `json:"title"`
-	Limit string `json:"limit"` // from where on it is a finding
-	Found int    `json:"found"` // number of cases
+	Fine  string `json:"fine,omitempty"` // of plans: what is well if nothing was found
+	Limit string `json:"limit"`          // from where on it is a finding
+	Found int    `json:"found"`          // number of cases
 	// Missing says what the log would have to hold for the check to be made, empty
 	// if it was made.
 	Missing string `json:"missing"`

@@ -157,6 +157,10 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 		{"n-plus-one", "of two pages", page(50, 500, account, search, 20), false},
 		{"n-plus-one", "without names, as many as rows", page(50, 500, "", "", 10), true},
 		{"n-plus-one", "without names, other numbers", page(50, 500, "", "", 1), false},
+		{"n-plus-one", "without names, a join", func(w *workload) {
+			w.run(50, "SELECT id FROM orders WHERE customer = 1 LIMIT 20", 2*time.Millisecond, func(_ int, ev *slowlog.Event) { ev.RowsSent = 10 })
+			w.run(500, "SELECT * FROM order_line l JOIN orders o ON o.id = l.order_id WHERE o.year = 7", time.Millisecond, nil)
+		}, false},
 		{"n-plus-one", "as often as the list", page(400, 500, account, account, 20), false},
 
 		{"unprepared", "short, frequent, differing", func(w *workload) {

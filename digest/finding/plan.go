@@ -24,6 +24,7 @@ type PlanCheck struct {
 	Code   string // stable name, such as "plan/full-scan"
 	Title  string
 	Why    string // it matters
+	Fine   string // what is well where there is no such problem
 	Limit  string // from where on it is a finding
 	Remedy Remedy
 }
@@ -77,7 +78,7 @@ func (r *Examination) addPlans(e *examiner, plans []Plan) {
 	for _, k := range kinds {
 		f := Finding{Code: k.Code, Title: k.Title, Why: k.Why, Cases: cases[k.Code]}
 		f.Actions = []Action{{k.Remedy, sameTry(f.Cases)}}
-		r.add(f, Check{Code: k.Code, Title: k.Title, Limit: k.Limit})
+		r.add(f, Check{Code: k.Code, Title: k.Title, Fine: k.Fine, Limit: k.Limit})
 	}
 }
 

@@ -37,8 +37,8 @@ func of(e *finding.Examination) (list []finding.Finding) {
 }
 
 var (
-	scan   = finding.PlanCheck{Code: "plan/scan", Title: "Scan", Why: "Why scan.", Limit: "severity low", Remedy: finding.Tune}
-	sort   = finding.PlanCheck{Code: "plan/sort", Title: "Sort", Why: "Why sort.", Limit: "severity low", Remedy: finding.Cache}
+	scan   = finding.PlanCheck{Code: "plan/scan", Title: "Scan", Why: "Why scan.", Fine: "No scan", Limit: "severity low", Remedy: finding.Tune}
+	sort   = finding.PlanCheck{Code: "plan/sort", Title: "Sort", Why: "Why sort.", Fine: "No sort", Limit: "severity low", Remedy: finding.Cache}
 	looked = []finding.PlanCheck{scan, sort}
 )
 
@@ -63,7 +63,7 @@ func TestProblemsOfPlansAreFindingsByKind(t *testing.T) {
 	}
 	for _, c := range e.Checks {
 		if c.Code == "plan/sort" {
-			if diff := cmp.Diff(finding.Check{Code: "plan/sort", Title: "Sort", Limit: "severity low"}, c); diff != "" {
+			if diff := cmp.Diff(finding.Check{Code: "plan/sort", Title: "Sort", Fine: "No sort", Limit: "severity low"}, c); diff != "" {
 				t.Errorf("what a class shows that is let alone (-want +got):\n%s", diff)
 			}
 			return

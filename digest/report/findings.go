@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,18 +42,26 @@ func rankOf(c *digest.Class, shown []*digest.Class) int {
 	return 0
 }
 
-// checked says what was looked for and not found, and for what the log does not
-// hold enough.
-func checked(e *finding.Examination) (fine, missing []string) {
+// checked says what was looked for and not found, in the log and in plans, and for
+// what the log does not hold enough. Limits are those of the plans' checks.
+func checked(e *finding.Examination) (fine, plans []string, limits string, missing []string) {
+	var of []string
 	for _, c := range e.Fine() {
-		fine = append(fine, c.Title+" ("+c.Limit+")")
+		if c.Fine == "" {
+			fine = append(fine, c.Title+" ("+c.Limit+")")
+			continue
+		}
+		plans = append(plans, printable(c.Fine))
+		if l := printable(c.Limit); !slices.Contains(of, l) {
+			of = append(of, l)
+		}
 	}
 	for _, c := range e.Checks {
 		if c.Missing != "" {
 			missing = append(missing, c.Title+" (the log lacks "+c.Missing+")")
 		}
 	}
-	return fine, missing
+	return fine, plans, strings.Join(of, ", "), missing
 }
 
 func (t *text) findings(shown []*digest.Class) {
@@ -104,13 +113,16 @@ func (t *text) findings(shown []*digest.Class) {
 	if len(e.Findings) == 0 {
 		t.line("none")
 	}
-	fine, missing := checked(e)
+	fine, plans, limits, missing := checked(e)
 	t.line()
+	if len(fine) > 0 {
+		t.say(plain, "Fine", strings.Join(fine, "; "))
+	}
 	if p := planned(e); p != "" {
 		t.say(plain, "Plans", p)
 	}
-	if len(fine) > 0 {
-		t.say(plain, "Fine", strings.Join(fine, "; "))
+	if len(plans) > 0 {
+		t.say(plain, "Fine there", strings.Join(plans, "; ")+" ("+limits+")")
 	}
 	if len(missing) > 0 {
 		t.say(plain, "Not known", strings.Join(missing, "; "))
@@ -132,7 +144,7 @@ func (t *text) action(a finding.Action) {
 // actionText says what to try.
 func actionText(a finding.Action) string {
 	if a.Try == "" {
-		return "As said of each:"
+		return "As each of them says."
 	}
 	return a.Try
 }
@@ -156,8 +168,10 @@ func planned(e *finding.Examination) string {
 // What the page shows of findings.
 type findingsView struct {
 	Findings      []findingView
-	Plans         string
 	Fine, Missing []string
+	Plans         string // which ones were looked at
+	PlansFine     []string
+	PlansLimits   string
 }
 
 type findingView struct {
@@ -191,6 +205,6 @@ func (r *Report) findingsView(shown []*digest.Class) *findingsView {
 		}
 		v.Findings = append(v.Findings, fv)
 	}
-	v.Fine, v.Missing = checked(r.Findings)
+	v.Fine, v.PlansFine, v.PlansLimits, v.Missing = checked(r.Findings)
 	return v
 }

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -97,13 +98,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var a *indexadvisor.Advice
 	q := indexadvisor.Query{Schema: *schema, SQL: *query}
 	var p *digest.Profile
+	var sources []report.Source
 	if *query != "" {
 		var agg digest.Aggregator
 		agg.Add(&slowlog.Event{Schema: *schema, Query: *query, Weight: 1})
 		p = agg.Profile()
 		a, err = adv.Advise(ctx, q)
 	} else {
-		if p, err = profile(flags.Args()); err == nil {
+		if p, sources, err = profile(flags.Args()); err == nil {
 			a, err = adv.AdviseProfile(ctx, p, *schema)
 		}
 	}
@@ -120,22 +122,51 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "json":
 		return writeJSON(stdout, a, trials)
 	case "html":
-		return writeHTML(stdout, p, a, trials)
+		return writeHTML(stdout, p, sources, a, trials)
 	}
 	return writeText(stdout, a, trials)
 }
 
 // writeHTML writes the report on the profile, with the advice in it.
-func writeHTML(w io.Writer, p *digest.Profile, a *indexadvisor.Advice, trials []trial) error {
+func writeHTML(w io.Writer, p *digest.Profile, sources []report.Source, a *indexadvisor.Advice, trials []trial) error {
 	var text bytes.Buffer
 	if err := writeText(&text, a, trials); err != nil {
 		return err
 	}
-	r := &report.Report{Profile: p, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
+	r := &report.Report{Profile: p, Sources: sources, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
+	r.Sections = sections(p, a)
 	if p.QueryTime.Observed() > 0 {
 		r.Findings = finding.Examine(p, finding.Default())
 	}
 	return r.WriteHTML(w)
+}
+
+// sections returns for each class the suggestions that serve it, with the rounds of
+// counts that led to them, and the notes on it. Advice on a workload names a query
+// by the short ID of its class.
+func sections(p *digest.Profile, a *indexadvisor.Advice) map[digest.ID][]report.Section {
+	list := make(map[digest.ID][]report.Section)
+	for c := range p.Classes() {
+		of := c.ID.Short() + " "
+		for _, s := range a.Suggestions {
+			for _, q := range s.Serves {
+				if strings.HasPrefix(q.Query, of) {
+					text := fmt.Sprintf("%s\nIt reads %d rows before, and %d after.\n\n%s;\n", s.Rounds, q.RowsBefore, q.RowsAfter, s.DDL)
+					list[c.ID] = append(list[c.ID], report.Section{Title: "Index " + s.Name, Text: text})
+				}
+			}
+		}
+		var notes []string
+		for _, n := range a.Notes {
+			if n, ok := strings.CutPrefix(n, of); ok {
+				notes = append(notes, n)
+			}
+		}
+		if len(notes) > 0 {
+			list[c.ID] = append(list[c.ID], report.Section{Title: "Notes on indexes", Text: strings.Join(notes, "\n")})
+		}
+	}
+	return list
 }
 
 func writeText(stdout io.Writer, a *indexadvisor.Advice, trials []trial) error {
@@ -157,28 +188,41 @@ func writeText(stdout io.Writer, a *indexadvisor.Advice, trials []trial) error {
 	return nil
 }
 
-// profile reads slow logs, plain, gzip or zstd.
-func profile(names []string) (*digest.Profile, error) {
+// profile reads slow logs, plain, gzip or zstd, and returns what their readers say
+// of them too.
+func profile(names []string) (*digest.Profile, []report.Source, error) {
 	var agg digest.Aggregator
+	var sources []report.Source
 	for _, name := range names {
-		f, err := logfile.Open(name)
+		s, err := addLog(&agg, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		for ev, err := range slowlog.NewReader(f).All() {
-			if err != nil {
-				f.Close()
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			agg.Add(ev)
-		}
-		f.Close()
+		sources = append(sources, s)
 	}
 	p := agg.Profile()
 	if p.Events == 0 {
-		return nil, errors.New("the files hold no statement of a slow log")
+		return nil, nil, errors.New("the files hold no statement of a slow log")
 	}
-	return p, nil
+	return p, sources, nil
+}
+
+func addLog(agg *digest.Aggregator, name string) (s report.Source, err error) {
+	f, err := logfile.Open(name)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	source := f.Source(slowlog.Options{}, nil)
+	for ev, err := range source.All() {
+		if err != nil {
+			return s, err
+		}
+		agg.Add(ev)
+	}
+	s = report.Source{Name: f.Name, Stats: source.Stats()}
+	agg.AddSkipped(uint64(s.Stats.Skipped()))
+	return s, nil
 }
 
 // trial is a suggestion tried on the scratch server.

@@ -48,10 +48,10 @@ func TestAdviseOnAServer(t *testing.T) {
 	type advice struct {
 		Quern       int
 		Suggestions []struct {
-			Schema, Table, DDL, Undo, Kind, Reason string
-			Columns                                []struct{ Name string }
-			RowsBefore                             int `json:"rows_before"`
-			Rounds                                 []struct {
+			Schema, Table, Name, DDL, Undo, Kind, Reason string
+			Columns                                      []struct{ Name string }
+			RowsBefore                                   int `json:"rows_before"`
+			Rounds                                       []struct {
 				Where  []string
 				Counts []struct {
 					Predicate string
@@ -91,6 +91,12 @@ func TestAdviseOnAServer(t *testing.T) {
 			if !strings.Contains(page, part) {
 				t.Errorf("the page of %q lacks %s", args, part)
 			}
+		}
+	}
+	_, details, _ := strings.Cut(advise(t, "-dsn", dsn, "-format", "html", log), "<section id=c1>")
+	for _, part := range []string{"<h4>Index " + a.Suggestions[0].Name + "</h4>", "Round 1: of all 20000 rows", "It reads "} {
+		if !strings.Contains(details, part) {
+			t.Errorf("the class's part of the page lacks %s", part)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/logfile"
 )
@@ -19,13 +20,17 @@ func fromQuery(query, schema string) ([]statement, *digest.Profile) {
 }
 
 // fromLogs returns one statement of each of the n classes that cost the most
-// time, with how often a day it runs, and the profile of the logs.
-func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profile, error) {
+// time, with how often a day it runs, the profile of the logs, and what their
+// readers say of them.
+func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profile, []report.Source, error) {
 	var agg digest.Aggregator
+	var sources []report.Source
 	for _, name := range names {
-		if err := addLog(&agg, name); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		s, err := addLog(&agg, name)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
+		sources = append(sources, s)
 	}
 	p := agg.Profile()
 	days := p.To().Sub(p.From()).Hours() / 24
@@ -45,22 +50,25 @@ func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profil
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		return nil, nil, errors.New("the logs hold no statement to explain")
+		return nil, nil, nil, errors.New("the logs hold no statement to explain")
 	}
-	return out, p, nil
+	return out, p, sources, nil
 }
 
-func addLog(agg *digest.Aggregator, name string) error {
+func addLog(agg *digest.Aggregator, name string) (s report.Source, err error) {
 	f, err := logfile.Open(name)
 	if err != nil {
-		return err
+		return s, err
 	}
 	defer f.Close()
-	for ev, err := range slowlog.NewReader(f).All() {
+	source := f.Source(slowlog.Options{}, nil)
+	for ev, err := range source.All() {
 		if err != nil {
-			return err
+			return s, err
 		}
 		agg.Add(ev)
 	}
-	return nil
+	s = report.Source{Name: f.Name, Stats: source.Stats()}
+	agg.AddSkipped(uint64(s.Stats.Skipped()))
+	return s, nil
 }

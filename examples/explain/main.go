@@ -76,9 +76,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var statements []statement
 	var profile *digest.Profile
+	var sources []report.Source
 	var err error
 	if *query == "" {
-		if statements, profile, err = fromLogs(logs, *schema, *n); err != nil {
+		if statements, profile, sources, err = fromLogs(logs, *schema, *n); err != nil {
 			fmt.Fprintln(stderr, "explain:", err)
 			return 1
 		}
@@ -100,7 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			failed++
 		}
 	}
-	r := reportOf(profile, *n, statements, results)
+	r := reportOf(profile, statements, results)
+	r.Sources, r.Limit = sources, *n
 	switch {
 	case *format == "json":
 		err = writeJSON(stdout, results, r.Findings)
@@ -218,8 +220,8 @@ func (r *result) problems() string {
 
 // reportOf returns the report on the profile, with plans and problems beside the
 // classes. Of a statement alone, whose load nobody knows, there are no findings.
-func reportOf(p *digest.Profile, n int, statements []statement, results []result) *report.Report {
-	r := &report.Report{Profile: p, Limit: n, Sections: make(map[digest.ID][]report.Section)}
+func reportOf(p *digest.Profile, statements []statement, results []result) *report.Report {
+	r := &report.Report{Profile: p, Sections: make(map[digest.ID][]report.Section)}
 	var plans []finding.Plan
 	for i := range results {
 		class, result := statements[i].class, &results[i]
