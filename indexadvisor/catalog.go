@@ -82,6 +82,14 @@ func (s Server) hidden() string {
 	return ""
 }
 
+// hidesColumns says whether a column can be kept out of SELECT *.
+func (s Server) hidesColumns() bool {
+	if s.MariaDB {
+		return s.atLeast(10, 3, 0)
+	}
+	return s.atLeast(8, 0, 23)
+}
+
 func (s Server) pageSize() int {
 	if s.PageSize == 0 {
 		return 16384
@@ -144,7 +152,7 @@ type Part struct {
 	Name   string `json:"name"`
 	Length int    `json:"length"` // characters (bytes of binary types) kept of the value; 0 means all
 	Desc   bool   `json:"desc"`
-	Expr   string `json:"expr"` // expression of a functional part; Name is then empty
+	Expr   string `json:"expr"` // expression of a functional part, which has no name, or of the generated column Name
 }
 
 // Reference is a foreign key of the table, or one of another table that
@@ -159,6 +167,9 @@ func (p Part) String() string {
 	s := p.Name
 	if p.Expr != "" {
 		s = "(" + p.Expr + ")"
+	}
+	if p.Expr != "" && p.Name != "" {
+		s = p.Name + " AS " + s
 	}
 	if p.Length > 0 {
 		s += fmt.Sprintf("(%d)", p.Length)

@@ -40,6 +40,7 @@ type Predicate struct {
 	Class   Class    // what an index can do with it
 	Keys    []Part   // the columns (or the expression) that it bounds; several for (a, b) IN (…)
 	Points  int      // number of values of an Equality (1) or a List
+	Column  string   // type of the generated column that holds the expression of Keys, where the server has no key part for it
 	Negated bool     // a Range made of everything but some values: <>, NOT IN, IS NOT NULL
 	Why     string   // why it is a Filter, or why it is not counted
 	Try     string   // how to write it so that an index can serve it
@@ -59,7 +60,7 @@ var harmless = set(`lower upper lcase ucase left right substr substring mid conc
 	current_date current_timestamp localtime localtimestamp curtime current_time utc_date utc_timestamp date_add date_sub
 	adddate subdate date_format str_to_date datediff timestampdiff timestampadd last_day makedate time timestamp extract
 	if ifnull nullif coalesce isnull interval json_extract json_unquote json_contains json_length json_valid
-	json_overlaps json_type inet_aton inet_ntoa inet6_aton inet6_ntoa uuid_to_bin bin_to_uuid`)
+	json_overlaps json_value json_type inet_aton inet_ntoa inet6_aton inet6_ntoa uuid_to_bin bin_to_uuid`)
 
 // temporalFunctions return a date or a time.
 var temporalFunctions = set(`now curdate current_date current_timestamp localtime localtimestamp curtime current_time utc_date

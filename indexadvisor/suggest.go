@@ -11,9 +11,10 @@ import (
 func (r *run) suggest(w *workload, chosen []candidate, c candidate) Suggestion {
 	t := c.table
 	rest := slices.DeleteFunc(slices.Clone(chosen), func(d candidate) bool { return d.key == c.key })
+	parts, columns := generated(w, t, c.parts)
 	s := Suggestion{
-		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: c.parts,
-		Name:  indexName(t, c.parts),
+		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: parts,
+		Name:  indexName(t, parts),
 		Bytes: t.indexBytes(c.parts, max(1, r.rowsOf(t)), r.server.pageSize()),
 	}
 	var before, after, gain, all float64
@@ -53,8 +54,8 @@ func (r *run) suggest(w *workload, chosen []candidate, c candidate) Suggestion {
 			}
 		}
 	}
-	s.DDL, s.Undo, s.Trial = r.ddl(t, s.Name, c.parts, replaced)
-	s.Reason = r.reason(lead, leadBlock, c, replaced)
+	s.DDL, s.Undo, s.Trial = r.ddl(t, s.Name, parts, columns, replaced)
+	s.Reason = r.reason(lead, leadBlock, c, parts, replaced)
 	if lead != nil {
 		s.Rounds = lead.rounds
 		s.Confidence = confidence(lead)
@@ -132,7 +133,7 @@ func confidence(x *access) string {
 }
 
 // reason says in words why the index has its columns.
-func (r *run) reason(x *access, b *block, c candidate, replaced []*Index) string {
+func (r *run) reason(x *access, b *block, c candidate, parts []Part, replaced []*Index) string {
 	if x == nil {
 		return "it is cheaper than what is there."
 	}
@@ -141,6 +142,14 @@ func (r *run) reason(x *access, b *block, c candidate, replaced []*Index) string
 	for _, p := range x.preds {
 		if p.Try != "" && len(p.Keys) == 1 && p.Keys[0].Expr != "" && slices.ContainsFunc(c.parts, p.Keys[0].sameColumn) {
 			say("Better than an index on the expression: write %s instead of %s, and index the column.", p.Try, p.Text)
+		}
+	}
+	for i, part := range parts {
+		if part.Name != "" && part.Expr != "" {
+			say("%s is a new generated column, which SELECT * does not show; the server uses its index only where the query names it, so write %[1]s in the place of %s.", part.Name, part.Expr)
+		}
+		if strings.Contains(strings.ToLower(c.parts[i].Expr), "json_") {
+			say("From then on the server refuses documents whose value there does not fit: text of more than %d characters, or no number where a number is indexed.", jsonChars)
 		}
 	}
 	n := round(x.rows())
@@ -187,7 +196,7 @@ func (r *run) reason(x *access, b *block, c candidate, replaced []*Index) string
 				role = "is read, so that the row itself need not be fetched"
 			}
 		}
-		say("%s %s.", part, role)
+		say("%s %s.", parts[k], role)
 	}
 	var left []string
 	for i, p := range x.preds {
@@ -258,7 +267,7 @@ func indexName(t *Table, parts []Part) string {
 	var words []string
 	for _, p := range parts {
 		switch {
-		case p.Expr != "":
+		case p.Name == "":
 			words = append(words, "expr")
 		default:
 			words = append(words, strings.Map(func(r rune) rune {
@@ -286,7 +295,7 @@ func indexName(t *Table, parts []Part) string {
 func definition(parts []Part) string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
-		if p.Expr != "" {
+		if p.Name == "" {
 			out[i] = "(" + p.Expr + ")"
 		} else {
 			out[i] = quote(p.Name)
@@ -301,15 +310,29 @@ func definition(parts []Part) string {
 	return "(" + strings.Join(out, ", ") + ")"
 }
 
-// ddl writes the statements that make an index, and undo it.
-func (r *run) ddl(t *Table, name string, parts []Part, replaced []*Index) (do, undo, trial string) {
-	table := "ALTER TABLE " + quoteTable(t.Schema, t.Name)
-	add := " ADD INDEX " + quote(name) + " " + definition(parts)
+// ddl writes the statements that make an index, with the definitions of the
+// generated columns it needs, and undo it.
+func (r *run) ddl(t *Table, name string, parts []Part, columns []string, replaced []*Index) (do, undo, trial string) {
+	table := "ALTER TABLE " + quoteTable(t.Schema, t.Name) + " "
+	add := "ADD INDEX " + quote(name) + " " + definition(parts)
 	online := ""
-	if t.clustered() && !slices.ContainsFunc(parts, func(p Part) bool { return p.Expr != "" }) {
+	if t.clustered() {
 		online = ", ALGORITHM=INPLACE, LOCK=NONE"
 	}
-	do, undo = table+add, table+" DROP INDEX "+quote(name)
+	undo = "DROP INDEX " + quote(name)
+	for _, p := range parts {
+		if p.Expr != "" && t.clustered() {
+			// Nothing is copied, but writes wait until it is done.
+			online = ", ALGORITHM=INPLACE, LOCK=SHARED"
+		}
+		if p.Expr != "" && p.Name != "" {
+			undo += ", DROP COLUMN " + quote(p.Name)
+		}
+	}
+	for _, c := range columns {
+		add = "ADD COLUMN " + c + ", " + add
+	}
+	do = table + add
 	for _, ix := range replaced {
 		do += ", DROP INDEX " + quote(ix.Name)
 		undo += ", ADD " + ix.definition()
@@ -317,7 +340,57 @@ func (r *run) ddl(t *Table, name string, parts []Part, replaced []*Index) (do, u
 	if h := r.server.hidden(); h != "" {
 		trial = table + add + " " + h + online
 	}
-	return do + online, undo, trial
+	return do + online, table + undo, trial
+}
+
+// generated names the generated columns that hold the expressions of an index
+// where the server has no key parts for them, and writes their definitions.
+func generated(w *workload, t *Table, parts []Part) (named []Part, columns []string) {
+	named = slices.Clone(parts)
+	for i, part := range parts {
+		typ := w.generatedType(t, part)
+		if typ == "" {
+			continue
+		}
+		named[i].Name = columnName(t, part.Expr)
+		def := fmt.Sprintf("%s %s GENERATED ALWAYS AS (%s) VIRTUAL", quote(named[i].Name), typ, part.Expr)
+		if w.server.hidesColumns() {
+			def += " INVISIBLE"
+		}
+		columns = append(columns, def)
+	}
+	return named, columns
+}
+
+// generatedType is the type of the generated column that an expression needs,
+// "" if it needs none.
+func (w *workload) generatedType(t *Table, part Part) string {
+	for _, it := range w.items {
+		for _, a := range it.variants {
+			for _, b := range a.blocks {
+				for _, x := range b.accesses {
+					for _, p := range x.preds {
+						if x.table == t && p.Column != "" && slices.ContainsFunc(p.Keys, part.sameColumn) {
+							return p.Column
+						}
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// columnName makes a name for a generated column that the table does not have.
+func columnName(t *Table, expr string) string {
+	words := strings.FieldsFunc(strings.ToLower(expr), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_') })
+	base := "g_" + strings.Join(words, "_")
+	base = base[:min(len(base), 50)]
+	name := base
+	for n := 2; t.column(name) != nil; n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	return name
 }
 
 // definition writes an existing index as it would be added again.
