@@ -183,7 +183,7 @@ func TestPlansOfALogAreFindings(t *testing.T) {
 
 		for format, want := range map[string][]string{
 			"text": {"Plan: a large table is read in full", "up to 25.0% of the load", "table o: type ALL", "Plans       of 2 classes, 50.0% of the load; none of q1:", "every join has a condition"},
-			"html": {"<h3>Plan: a large table is read in full <em>up to 25.0% of the load</em></h3>", "table o: type ALL", "<li><b>tune it</b> Try an index that begins with c"},
+			"html": {"<h3>Plan: a large table is read in full <em>up to 25.0% of the load</em></h3>", "table o: type ALL", "<li><b>tune it</b> <span>Try an index that begins with c"},
 		} {
 			var out, stderr bytes.Buffer
 			if status := run(context.Background(), []string{"-dsn", srv.DSN(""), "-format", format, log}, &out, &stderr); status != 0 {
