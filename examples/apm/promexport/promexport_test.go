@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,91 +14,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/examples/apm/internal/scrape"
 	"github.com/quern-dev/quern/slowlog"
 )
 
-const (
-	asText        = "text/plain; version=0.0.4"
-	asProtobuf    = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
-	asOpenMetrics = "application/openmetrics-text; version=1.0.0"
-)
-
-// scrape returns what a server of the collectors answers to a scraper.
-func scrape(t *testing.T, accept string, collectors ...prometheus.Collector) (families map[string]*dto.MetricFamily, body string) {
+// scraped returns what a server of the collectors answers to a scraper.
+func scraped(t *testing.T, accept string, collectors ...prometheus.Collector) (families scrape.Families, body string) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(collectors...)
 	rec := httptest.NewRecorder()
 	req := httptest.NewRequest("GET", "/metrics", nil)
 	req.Header.Set("Accept", accept)
-	promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(rec, req)
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(rec, req)
 	if rec.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", rec.Code, rec.Body)
 	}
 	body = rec.Body.String()
-	if accept == asOpenMetrics {
-		return nil, body
+	if accept != scrape.OpenMetrics {
+		families = scrape.Decode(t, strings.NewReader(body), rec.Header())
 	}
-	families = make(map[string]*dto.MetricFamily)
-	dec := expfmt.NewDecoder(strings.NewReader(body), expfmt.ResponseFormat(rec.Header()))
-	for {
-		f := new(dto.MetricFamily)
-		if dec.Decode(f) != nil {
-			return families, body
-		}
-		families[f.GetName()] = f
-	}
-}
-
-// byID returns the metrics of a family by their label id.
-func byID(t *testing.T, families map[string]*dto.MetricFamily, name string) map[string]*dto.Metric {
-	t.Helper()
-	if families[name] == nil {
-		t.Fatalf("there is no %s", name)
-	}
-	metrics := make(map[string]*dto.Metric)
-	for _, m := range families[name].Metric {
-		metrics[label(m, "id")] = m
-	}
-	return metrics
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.Label {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
-// native returns the buckets of a native histogram by their upper bound.
-func native(h *dto.Histogram) map[float64]int64 {
-	buckets := make(map[float64]int64)
-	i, n, deltas := int32(0), int64(0), h.PositiveDelta
-	for _, s := range h.PositiveSpan {
-		i += s.GetOffset()
-		for range s.GetLength() {
-			n, deltas = n+deltas[0], deltas[1:]
-			buckets[math.Exp2(math.Ldexp(float64(i), -int(h.GetSchema())))] += n
-			i++
-		}
-	}
-	return buckets
+	return families, body
 }
 
 var start = time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
 
 // workload returns a profile of n statements of so many classes, and their times by
 // class.
-func workload(seed uint64, n, classes int, o digest.Options) (*digest.Profile, map[digest.ID][]time.Duration) {
+func workload(seed uint64, n, classes int, o digest.Options) (*digest.Profile, map[digest.ID][]scrape.Time) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	agg := digest.Aggregator{Options: o}
-	times := make(map[digest.ID][]time.Duration)
+	times := make(map[digest.ID][]scrape.Time)
 	for range n {
 		class := r.IntN(classes)
 		ev := &slowlog.Event{
@@ -110,7 +59,7 @@ func workload(seed uint64, n, classes int, o digest.Options) (*digest.Profile, m
 		one.Options = o
 		one.Add(ev)
 		for c := range one.Profile().Classes() {
-			times[c.ID] = append(times[c.ID], ev.QueryTime)
+			times[c.ID] = append(times[c.ID], scrape.Time{Duration: ev.QueryTime, Weight: 1})
 		}
 	}
 	return agg.Profile(), times
@@ -127,11 +76,11 @@ func TestSeriesAreTheProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, accept := range []string{asText, asProtobuf} {
-		families, _ := scrape(t, accept, e)
+	for _, accept := range []string{scrape.Text, scrape.Protobuf} {
+		families, _ := scraped(t, accept, e)
 		for c := range p.Classes() {
 			id := c.ID.String()
-			get := func(name string) float64 { return byID(t, families, name)[id].GetCounter().GetValue() }
+			get := func(name string) float64 { return families.ByID(t, name)[id].GetCounter().GetValue() }
 			got := []float64{get("quern_statements_total"), get("quern_statement_errors_total"), get("quern_rows_examined_total"), get("quern_rows_sent_total")}
 			want := []float64{c.Count, c.ErrorCount(), c.RowsExamined.Sum(), c.Summary(digest.RowsSent).Sum()}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -140,79 +89,19 @@ func TestSeriesAreTheProfiles(t *testing.T) {
 			if lock := get("quern_lock_seconds_total"); math.Abs(lock-c.LockTime.Seconds()) > 1e-9 {
 				t.Errorf("lock time %v, want %v", lock, c.LockTime.Seconds())
 			}
-			m := byID(t, families, "quern_query_duration_seconds")[id]
-			if got := []string{label(m, "verb"), label(m, "summary"), label(m, "schema")}; !cmp.Equal(got, []string{"SELECT", "select orders", "shop"}) {
+			m := families.ByID(t, "quern_query_duration_seconds")[id]
+			if got := []string{scrape.Label(m, "verb"), scrape.Label(m, "summary"), scrape.Label(m, "schema")}; !cmp.Equal(got, []string{"SELECT", "select orders", "shop"}) {
 				t.Errorf("labels %q", got)
 			}
 			h := m.Histogram
 			if h.GetSampleCount() != uint64(c.Count) || h.GetSampleSum() != c.QueryTime.Seconds() {
 				t.Errorf("histogram of %d, %v s; want %v, %v", h.GetSampleCount(), h.GetSampleSum(), c.Count, c.QueryTime.Seconds())
 			}
-			values := append(append([]time.Duration(nil), times[c.ID]...), more[c.ID]...)
-			checkClassic(t, h, values)
-			if accept == asProtobuf {
-				checkNative(t, h, values)
+			if len(h.Bucket) < len(Bounds) || accept == scrape.Protobuf && (len(h.PositiveSpan) == 0 || h.GetSchema() != Schema) {
+				t.Errorf("%s: %d classic buckets, %d spans of schema %d", accept, len(h.Bucket), len(h.PositiveSpan), h.GetSchema())
 			}
+			scrape.Check(t, h, slices.Concat(times[c.ID], more[c.ID]))
 		}
-	}
-}
-
-// between returns how many values are below v by more than 1 %, and how many are not
-// above it by more.
-func between(values []time.Duration, v float64) (low, high uint64) {
-	for _, d := range values {
-		if d.Seconds() < .99*v {
-			low++
-		}
-		if d.Seconds() <= 1.01*v {
-			high++
-		}
-	}
-	return low, high
-}
-
-func checkClassic(t *testing.T, h *dto.Histogram, values []time.Duration) {
-	t.Helper()
-	checked := 0
-	for _, b := range h.Bucket {
-		low, high := between(values, b.GetUpperBound())
-		if e := math.Log10(b.GetUpperBound()); math.Abs(e-math.Round(e)) < 1e-9 {
-			low = 0
-			for _, d := range values {
-				if d.Seconds() < b.GetUpperBound() {
-					low++
-				}
-			}
-			high = low
-		}
-		if n := b.GetCumulativeCount(); n < low || n > high {
-			t.Errorf("%d up to %v s, want %d to %d", n, b.GetUpperBound(), low, high)
-		}
-		checked++
-	}
-	if checked < len(Bounds) {
-		t.Errorf("%d buckets, want %d", checked, len(Bounds))
-	}
-}
-
-func checkNative(t *testing.T, h *dto.Histogram, values []time.Duration) {
-	t.Helper()
-	buckets := native(h)
-	total := int64(h.GetZeroCount())
-	for bound, n := range buckets {
-		total += n
-		cumulative := int64(h.GetZeroCount())
-		for b, n := range buckets {
-			if b <= bound {
-				cumulative += n
-			}
-		}
-		if low, high := between(values, bound); uint64(cumulative) < low || uint64(cumulative) > high {
-			t.Errorf("native: %d up to %v s, want %d to %d", cumulative, bound, low, high)
-		}
-	}
-	if total != int64(len(values)) || h.GetSchema() != Schema {
-		t.Errorf("native: %d values of schema %d, want %d of %d", total, h.GetSchema(), len(values), Schema)
 	}
 }
 
@@ -222,9 +111,9 @@ func TestClassesBeyondTheLimitAreOne(t *testing.T) {
 	second, _ := workload(2, 1000, 8, digest.Options{MaxClasses: 5}) // has an overflow itself
 	e.Add(first)
 	e.Add(second)
-	families, _ := scrape(t, asProtobuf, e)
-	counts := byID(t, families, "quern_statements_total")
-	histograms := byID(t, families, "quern_query_duration_seconds")
+	families, _ := scraped(t, scrape.Protobuf, e)
+	counts := families.ByID(t, "quern_statements_total")
+	histograms := families.ByID(t, "quern_query_duration_seconds")
 	var own digest.Durations
 	total, sum := counts[Overflow].GetCounter().GetValue(), histograms[Overflow].GetHistogram().GetSampleSum()
 	for _, c := range first.Top(3, digest.ByTotalTime) {
@@ -259,10 +148,10 @@ func TestOnlyIdleClassesLoseTheirSeries(t *testing.T) {
 		e.Add(agg.Profile())
 	}
 	counts := func() map[string]float64 {
-		families, _ := scrape(t, asText, e)
+		families, _ := scraped(t, scrape.Text, e)
 		m := make(map[string]float64)
 		for _, metric := range families["quern_statements_total"].Metric {
-			m[label(metric, "summary")] += metric.GetCounter().GetValue()
+			m[scrape.Label(metric, "summary")] += metric.GetCounter().GetValue()
 		}
 		return m
 	}
@@ -289,9 +178,9 @@ func TestNothingFallsFromWindowToWindow(t *testing.T) {
 			agg.Add(&slowlog.Event{Query: "select 1", QueryTime: time.Duration(1e6 * math.Exp(3*r.Float64())), Weight: 1 / (r.Float64() + .1)})
 		}
 		e.Add(agg.Profile())
-		families, _ := scrape(t, asProtobuf, e)
-		for id, m := range byID(t, families, "quern_query_duration_seconds") {
-			buckets := native(m.Histogram)
+		families, _ := scraped(t, scrape.Protobuf, e)
+		for id, m := range families.ByID(t, "quern_query_duration_seconds") {
+			buckets := scrape.Native(m.Histogram)
 			for _, b := range m.Histogram.Bucket {
 				buckets[-b.GetUpperBound()] = int64(b.GetCumulativeCount())
 			}
@@ -312,7 +201,7 @@ func TestTracesAreExemplars(t *testing.T) {
 	c.Observe(digest.Observation{SQL: "select 2", Duration: time.Millisecond, End: start, TraceID: "no trace's ID 'secret'"})
 	e := New(Options{})
 	e.Add(c.Flush())
-	families, _ := scrape(t, asProtobuf, e)
+	families, _ := scraped(t, scrape.Protobuf, e)
 	n := 0
 	for _, m := range families["quern_query_duration_seconds"].Metric {
 		for _, b := range m.Histogram.Bucket {
@@ -328,7 +217,7 @@ func TestTracesAreExemplars(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d exemplars, want one in the classic and one in the native histogram", n)
 	}
-	if _, body := scrape(t, asOpenMetrics, e); !strings.Contains(body, `# {trace_id="`+trace+`"}`) || strings.Contains(body, "secret") {
+	if _, body := scraped(t, scrape.OpenMetrics, e); !strings.Contains(body, `# {trace_id="`+trace+`"}`) || strings.Contains(body, "secret") {
 		t.Errorf("OpenMetrics: %s", body)
 	}
 }
@@ -338,9 +227,9 @@ func TestLabelsAreTextOfBoundedLength(t *testing.T) {
 	agg := digest.Aggregator{Options: digest.Options{GroupBy: []digest.Group{digest.BySchema, digest.ByFingerprint}}}
 	agg.Add(&slowlog.Event{Query: "select 1 from `a\xff`", Schema: strings.Repeat("é", 200) + "\xff\n\"", QueryTime: time.Second, Weight: 1})
 	e.Add(agg.Profile())
-	families, _ := scrape(t, asText, e)
+	families, _ := scraped(t, scrape.Text, e)
 	for _, m := range families["quern_statements_total"].Metric {
-		if s := label(m, "schema"); len(s) > maxLabel || strings.Trim(s, "é") != "" {
+		if s := scrape.Label(m, "schema"); len(s) > maxLabel || strings.Trim(s, "é") != "" {
 			t.Errorf("schema %q", s)
 		}
 	}
@@ -351,7 +240,7 @@ func TestStatsAreTheCollectors(t *testing.T) {
 	for i := range 5 {
 		c.Observe(digest.Observation{SQL: fmt.Sprintf("select c%d", i)})
 	}
-	families, _ := scrape(t, asText, Stats(c))
+	families, _ := scraped(t, scrape.Text, Stats(c))
 	got := make(map[string]float64)
 	for name, f := range families {
 		got[name] = f.Metric[0].GetCounter().GetValue() + f.Metric[0].GetGauge().GetValue()
