@@ -360,7 +360,7 @@ func viewHazards(definition string, sv Server) []Hazard {
 	few := sv.Product != MariaDB && text.find(0, end, 0, "UNION") == end && text.find(0, end, 0, "FROM") < end &&
 		(f.aggregates(0, end, 0) || text.find(0, end, 0, "LIMIT", "GROUP", "HAVING", "DISTINCT") < end)
 	if few || text.hasQuery(0, end) {
-		f.addBlock(ExecutedBlock, "it may be run while the server plans, if it expects one row or reads constant tables", definition)
+		f.addBlock(ExecutedBlock, "it may be run while the server plans, if it expects one row or reads constant tables", 0, definition)
 	}
 	return append(out, f.found...)
 }

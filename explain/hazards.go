@@ -103,16 +103,29 @@ type hazardFinder struct {
 	*statement
 	server Server
 	found  []Hazard
-	places []where // see at
+	seen   map[[2]string]bool // what found holds, by code and text or block
+	blocks int                // of found
+	places []where            // see at
+}
+
+// isNew reports whether there is no hazard yet with this code and text or block,
+// and notes that there is.
+func (h *hazardFinder) isNew(code HazardCode, text string) bool {
+	key := [2]string{string(code), text}
+	if h.seen[key] {
+		return false
+	}
+	if h.seen == nil {
+		h.seen = make(map[[2]string]bool)
+	}
+	h.seen[key] = true
+	return true
 }
 
 func (h *hazardFinder) add(code HazardCode, text string) {
-	for _, f := range h.found {
-		if f.Code == code && f.Text == text {
-			return
-		}
+	if h.isNew(code, text) {
+		h.found = append(h.found, Hazard{Code: code, Text: text})
 	}
-	h.found = append(h.found, Hazard{Code: code, Text: text})
 }
 
 // call judges the name before a parenthesis.
@@ -166,12 +179,7 @@ func (h *hazardFinder) aliased(as int) bool { return h.op(as-1, ")") }
 
 // inside reports whether token i stands directly in the parentheses of the word.
 func (h *hazardFinder) inside(i int, word string) bool {
-	for j := i - 1; j > 0; j-- {
-		if h.toks[j].depth == h.toks[i].depth-1 && h.op(j, "(") {
-			return h.is(j-1, word)
-		}
-	}
-	return false
+	return h.is(h.toks[i].outer-1, word)
 }
 
 // block judges the query in the parentheses at i. While they plan, servers run
@@ -202,7 +210,7 @@ func (h *hazardFinder) block(i int) {
 	for h.op(before, "(") {
 		before--
 	}
-	text := h.with(i) + h.text(inner, end)
+	text := h.text(inner, end)
 	maria := h.server.Product == MariaDB
 	switch {
 	case before < 0, h.is(before, "UNION", "EXCEPT", "INTERSECT", "INSERT", "REPLACE"):
@@ -211,14 +219,14 @@ func (h *hazardFinder) block(i int) {
 		few := !maria && h.find(inner, end, depth, "UNION") == end &&
 			(h.aggregates(inner, end, depth) || h.find(inner, end, depth, "LIMIT", "GROUP", "HAVING") < end || h.is(inner+1, "DISTINCT"))
 		if few || nested {
-			h.addBlock(ExecutedBlock, "a derived table or common table expression may be run while the server plans, if it expects one row or reads constant tables", text)
+			h.addBlock(ExecutedBlock, "a derived table or common table expression may be run while the server plans, if it expects one row or reads constant tables", i, text)
 		}
 	default:
 		if clause := h.clause(i); clause != "WHERE" && clause != "ON" && clause != "VALUES" || h.correlated(inner, end) {
 			return
 		}
 		if h.wanted(i, before, maria) {
-			h.addBlock(ExecutedSubquery, "a subquery does not depend on the outer rows; the server runs one whose value it wants while it plans", text)
+			h.addBlock(ExecutedSubquery, "a subquery does not depend on the outer rows; the server runs one whose value it wants while it plans", i, text)
 		}
 	}
 }
@@ -270,8 +278,13 @@ func (h *hazardFinder) between(and int) bool {
 	return false
 }
 
-func (h *hazardFinder) addBlock(code HazardCode, text, block string) {
-	h.found = append(h.found, Hazard{Code: code, Text: text, block: block})
+// addBlock adds the query block in the parentheses at i. Beyond maxBlocks the
+// statement is refused whatever they are, and so one more is enough.
+func (h *hazardFinder) addBlock(code HazardCode, text string, i int, block string) {
+	if h.blocks <= maxBlocks && h.isNew(code, block) {
+		h.blocks++
+		h.found = append(h.found, Hazard{Code: code, Text: text, block: h.with(i) + block})
+	}
 }
 
 // with returns the statement's WITH clause, if the block at i stands behind it,

@@ -110,7 +110,13 @@ const maxNesting = 500
 // maxUnwrap bounds EXPLAIN of PREPARE of EXPLAIN of ….
 const maxUnwrap = 4
 
+// maxBytes bounds the statement. Its tokens take thirty times its size.
+const maxBytes = 4 << 20
+
 func rewrite(sql string, o RewriteOptions, depth int) (*Rewritten, error) {
+	if len(sql) > maxBytes {
+		return nil, &RewriteError{Code: Unreadable, Reason: fmt.Sprintf("it is longer than %d bytes", maxBytes)}
+	}
 	s := scan(sql, o.Mode)
 	if len(s.toks) == 0 {
 		return nil, &RewriteError{Code: Empty, Reason: "it holds no statement"}
@@ -369,12 +375,7 @@ func (r *rewriter) readOnly(from, to int) (string, error) {
 
 // inSubstring tells the FOR of SUBSTRING(a FROM b FOR c) from a locking clause.
 func (r *rewriter) inSubstring(i int) bool {
-	for j := i - 1; j > 0; j-- {
-		if r.toks[j].depth == r.toks[i].depth-1 && r.op(j, "(") {
-			return r.is(j-1, "SUBSTRING", "SUBSTR", "MID")
-		}
-	}
-	return false
+	return r.is(r.toks[i].outer-1, "SUBSTRING", "SUBSTR", "MID")
 }
 
 func (r *rewriter) endOfInto(i, to int) int {

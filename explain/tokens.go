@@ -12,6 +12,7 @@ type token struct {
 	lexer.Token
 	word  string // upper-case word of a bare Ident; "" for a name behind or before a dot
 	depth int    // of parentheses; a parenthesis has the depth of what surrounds it
+	outer int    // index of the parenthesis that it stands in, not its own; -1 if there is none
 	match int    // index of the other parenthesis; -1 if there is none
 	exec  bool   // inside an executable comment
 }
@@ -76,7 +77,10 @@ func scan(sql string, m Mode) *statement {
 		if ended {
 			s.semicolon = true
 		}
-		x := token{Token: t, depth: len(open), match: -1, exec: exec}
+		x := token{Token: t, depth: len(open), outer: -1, match: -1, exec: exec}
+		if x.depth > 0 {
+			x.outer = open[x.depth-1]
+		}
 		text := sql[t.Start:t.End]
 		switch {
 		case t.Kind == lexer.Ident && !t.Dotted():
@@ -87,9 +91,9 @@ func scan(sql string, m Mode) *statement {
 		case text == ")":
 			if n := len(open); n > 0 {
 				x.match = open[n-1]
-				x.depth = n - 1
 				s.toks[x.match].match = len(s.toks)
 				open = open[:n-1]
+				x.depth, x.outer = n-1, s.toks[x.match].outer
 			}
 		case text == ";":
 			ended = true

@@ -125,7 +125,7 @@ type Served struct {
 }
 
 // Advise advises on one query. The error wraps ErrNoTable where a table is
-// missing, *sqlparse errors where the text is not understood, ErrBusy where
+// missing, ErrSyntax where the text is not understood, ErrBusy where
 // the server has too much to do to count rows, and the context's error where
 // it ended before anything was found.
 func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
@@ -287,7 +287,7 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error) {
 	stmt, err := r.parse(sql)
 	if err != nil {
-		return nil, fmt.Errorf("indexadvisor: the statement is not understood: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	a := &analysis{ctx: ctx, catalog: r, server: r.server, schema: schema}
 	if err := a.statement(stmt); err != nil {

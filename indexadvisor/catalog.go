@@ -22,6 +22,10 @@ type Catalog interface {
 	Table(ctx context.Context, schema, name string) (*Table, error)
 }
 
+// ErrSyntax says that a statement is not understood, or is too long or nested too
+// deep to be looked into.
+var ErrSyntax = errors.New("indexadvisor: the statement is not understood")
+
 // ErrNoTable says that a table does not exist or may not be seen.
 var ErrNoTable = errors.New("no such table")
 

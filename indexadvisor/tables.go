@@ -1,7 +1,6 @@
 package indexadvisor
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -240,7 +239,7 @@ func (a *analysis) view(b *block, sc *scope, t *Table, name string, before []*ac
 // else as a block of its own.
 func (a *analysis) derived(b *block, sc *scope, s *ast.SelectStmt, name string, cols []ast.CIStr, before []*access) error {
 	if a.depth++; a.depth > 50 {
-		return errors.New("indexadvisor: the statement nests too deep")
+		return fmt.Errorf("%w: it nests too deep", ErrSyntax)
 	}
 	defer func() { a.depth-- }()
 	var src source

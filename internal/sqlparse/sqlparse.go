@@ -25,7 +25,11 @@ import (
 
 // MaxBytes is the longest text that Parse accepts. A longer one is most likely
 // a bulk INSERT, whose tree would cost a hundred times its size.
-const MaxBytes = 4 << 20
+const MaxBytes = 1 << 20
+
+// MaxDepth is the depth of the deepest tree that Parse returns, so that callers may
+// walk it by recursion. A chain of ORs is as deep as it has terms.
+const MaxDepth = 10_000
 
 // Options are the parts of sql_mode that change how a text is read.
 type Options struct {
@@ -41,6 +45,8 @@ var (
 	ErrMultiple = errors.New("sqlparse: more than one statement")
 	// ErrTooLong says that the text is longer than MaxBytes.
 	ErrTooLong = fmt.Errorf("sqlparse: statement of more than %d bytes", MaxBytes)
+	// ErrTooDeep says that the tree is deeper than MaxDepth.
+	ErrTooDeep = fmt.Errorf("sqlparse: statement nested more than %d deep", MaxDepth)
 )
 
 // SyntaxError says that the parser does not understand a statement; the server
@@ -62,7 +68,7 @@ var parsers = sync.Pool{New: func() any { return parser.New() }}
 
 // Parse parses a text that holds one statement, with or without a closing
 // semicolon. The tree keeps parts of sql. Errors are ErrEmpty, ErrMultiple,
-// ErrTooLong or a *SyntaxError.
+// ErrTooLong, ErrTooDeep or a *SyntaxError.
 func Parse(sql string, o Options) (stmt ast.StmtNode, err error) {
 	if len(sql) > MaxBytes {
 		return nil, ErrTooLong
@@ -86,6 +92,10 @@ func Parse(sql string, o Options) (stmt ast.StmtNode, err error) {
 		return nil, ErrEmpty
 	case len(stmts) > 1:
 		return nil, ErrMultiple
+	}
+	var d depth
+	if stmts[0].Accept(&d); d.most > MaxDepth {
+		return nil, ErrTooDeep
 	}
 	return stmts[0], nil
 }
@@ -118,6 +128,21 @@ func syntaxError(err error) *SyntaxError {
 		e.Reason = "parser error " + text[len("[parser:"):i]
 	}
 	return e
+}
+
+// A depth finds out how deep a tree is. The parser's own way down a tree is frugal
+// with the stack: it has room for any tree of MaxBytes.
+type depth struct{ now, most int }
+
+func (d *depth) Enter(n ast.Node) (ast.Node, bool) {
+	d.now++
+	d.most = max(d.most, d.now)
+	return n, d.most > MaxDepth
+}
+
+func (d *depth) Leave(n ast.Node) (ast.Node, bool) {
+	d.now--
+	return n, true
 }
 
 // Walk calls visit for node and all nodes below it, parents first. Where visit
