@@ -18,11 +18,11 @@ func (t *trial) compare(ctx context.Context, s Suggestion) (err error) {
 	if v.Before, err = t.measure(ctx); err != nil {
 		return err
 	}
-	table := "ALTER TABLE " + quote(s.Table)
+	table := "ALTER TABLE " + t.place(s.Schema, s.Table)
 	if err := t.exec(ctx, table+" ADD INDEX "+quote(s.Name)+" "+definition(s.Columns)); err != nil {
 		return err
 	}
-	if err := t.analyze(ctx, s.Table); err != nil {
+	if err := t.analyze(ctx, s.Schema, s.Table); err != nil {
 		return err
 	}
 	if v.After, err = t.measure(ctx); err != nil {
@@ -52,7 +52,7 @@ func (t *trial) compare(ctx context.Context, s Suggestion) (err error) {
 
 // others are the table's other indexes that may be hidden.
 func (t *trial) others(ctx context.Context, s Suggestion) ([]string, error) {
-	tab, err := readTable(ctx, t.conn, t.schema, s.Table)
+	tab, err := readTable(ctx, t.conn, t.as[strings.ToLower(s.Schema)], s.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +122,14 @@ func (t *trial) keys(ctx context.Context) ([]string, error) {
 		if m["TABLE"].Valid {
 			keys = append(keys, m["KEY"].String)
 		}
-	}, explain+t.query.SQL)
+	}, explain+t.sql)
 	return keys, err
 }
 
 // run runs the statement, in a transaction that is rolled back.
 func (t *trial) run(ctx context.Context) (m Measure, err error) {
-	if err := t.exec(ctx, "START TRANSACTION"); err != nil {
+	// FLUSH ends a transaction.
+	if err := t.exec(ctx, "FLUSH STATUS", "START TRANSACTION"); err != nil {
 		return m, err
 	}
 	defer func() {
@@ -136,11 +137,8 @@ func (t *trial) run(ctx context.Context) (m Measure, err error) {
 			err = e
 		}
 	}()
-	if err := t.exec(ctx, "FLUSH STATUS"); err != nil {
-		return m, err
-	}
 	start := time.Now()
-	rows, err := t.conn.QueryContext(ctx, t.query.SQL)
+	rows, err := t.conn.QueryContext(ctx, t.sql)
 	if err != nil {
 		return m, fmt.Errorf("indexadvisor: running the statement on the scratch server: %w", err)
 	}

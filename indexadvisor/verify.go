@@ -12,9 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/pingcap/tidb/pkg/parser/ast"
-	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
 // ErrSameServer says that the scratch server is the one the data is from.
@@ -65,11 +62,12 @@ type Measure struct {
 	result  [16]byte
 }
 
-// Verify copies a sample of the query's tables into a schema of its own on
-// the scratch server, runs the query, makes the suggested index, and runs it
-// again. Statements that write are run and rolled back. The schema is dropped
-// in the end, whatever happens; schemas that an earlier, killed Verify left
-// more than a day ago are dropped as well.
+// Verify copies a sample of the query's tables, and its views, into schemas of
+// its own on the scratch server, runs the query, makes the suggested index,
+// and runs it again. Schemas that the statement names are replaced by those.
+// Statements that write are run and rolled back. The schemas are dropped in
+// the end, whatever happens; those that an earlier, killed Verify left more
+// than a day ago are dropped as well.
 //
 // The error wraps ErrSameServer where both are one server, told by its
 // identity and not by the DSN.
@@ -92,14 +90,27 @@ func Verify(ctx context.Context, sc Scratch, q Query, s Suggestion) (v *Verifica
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
+	for _, p := range s.Columns {
+		if p.Name != "" && p.Expr != "" {
+			return nil, fmt.Errorf("indexadvisor: the index is on the new column %s, which the server uses only where the statement names it: make the column, name it in the statement, and verify that", p.Name)
+		}
+	}
 	a, err := r.analyse(ctx, q.Schema, q.SQL)
 	if err != nil {
 		return nil, err
 	}
-	if err := oneSchema(q.SQL, r.server); err != nil {
+	stmt, err := r.parse(q.SQL)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := schemasOf(stmt); err != nil {
 		return nil, err
 	}
 	t := &trial{Scratch: sc, source: source, server: r.server, query: q, out: &Verification{Copied: map[string]Copied{}}}
+	for _, tab := range r.tables {
+		t.tables = append(t.tables, tab)
+	}
+	slices.SortFunc(t.tables, func(a, b *Table) int { return strings.Compare(a.Schema+"\x00"+a.Name, b.Schema+"\x00"+b.Name) })
 	if err := t.open(ctx); err != nil {
 		return nil, err
 	}
@@ -135,35 +146,22 @@ func different(ctx context.Context, sc Scratch) error {
 	return nil
 }
 
-// oneSchema refuses statements that name schemas or read views: their tables
-// have another name on the scratch server.
-func oneSchema(text string, server Server) error {
-	stmt, err := sqlparse.Parse(text, server.syntax())
-	if err != nil {
-		return err
-	}
-	sqlparse.Walk(stmt, func(n ast.Node) bool {
-		if t, ok := n.(*ast.TableName); ok && t.Schema.O != "" {
-			err = errors.New("indexadvisor: the statement names a schema, and the tables have another one on the scratch server: give the schema beside the statement")
-		}
-		return err == nil
-	})
-	return err
-}
-
 type trial struct {
 	Scratch
 	source *Database
 	server Server
 	query  Query
+	tables []*Table // that the statement reads and writes, views among them
 	conn   *sql.Conn
-	schema string
+	prefix string            // of the names of its schemas
+	as     map[string]string // schema in lower case: its place on the scratch server
+	sql    string            // the statement with those names
 	out    *Verification
 }
 
 const scratchPrefix = "quern_verify_"
 
-// open makes the scratch schema.
+// open connects to the scratch server.
 func (t *trial) open(ctx context.Context) (err error) {
 	if t.conn, err = t.On.Conn(ctx); err != nil {
 		return err
@@ -176,7 +174,7 @@ func (t *trial) open(ctx context.Context) (err error) {
 	t.sweep(ctx)
 	var random [4]byte
 	rand.Read(random[:])
-	t.schema = fmt.Sprintf("%s%d_%s", scratchPrefix, time.Now().Unix(), hex.EncodeToString(random[:]))
+	t.prefix = fmt.Sprintf("%s%d_%s", scratchPrefix, time.Now().Unix(), hex.EncodeToString(random[:]))
 	var version string
 	if err := t.conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
 		return err
@@ -188,7 +186,7 @@ func (t *trial) open(ctx context.Context) (err error) {
 	if t.server.MariaDB {
 		limit = fmt.Sprintf("SET SESSION max_statement_time = %.3f", t.Timeout.Seconds())
 	}
-	return t.exec(ctx, limit, "CREATE DATABASE "+quote(t.schema), "USE "+quote(t.schema),
+	return t.exec(ctx, limit,
 		"SET SESSION foreign_key_checks = 0", "SET SESSION unique_checks = 0", "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
 }
 
@@ -215,16 +213,20 @@ func (t *trial) sweep(ctx context.Context) {
 	}
 }
 
-// close drops the scratch schema, also when the context has ended.
+// close drops the scratch schemas, also when the context has ended.
 func (t *trial) close(ctx context.Context) error {
 	t.conn.Raw(func(any) error { return driver.ErrBadConn }) // its session settings go with it
 	t.conn.Close()
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if _, err := t.On.ExecContext(clean, "DROP DATABASE IF EXISTS "+quote(t.schema)); err != nil {
-		return fmt.Errorf("indexadvisor: the schema %s could not be dropped from the scratch server: %w", t.schema, err)
+	var failed error
+	for i := range len(t.as) + 1 { // one may have been made without an answer
+		name := fmt.Sprintf("%s_%d", t.prefix, i+1)
+		if _, err := t.On.ExecContext(clean, "DROP DATABASE IF EXISTS "+quote(name)); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("indexadvisor: the schema %s could not be dropped from the scratch server: %w", name, err))
+		}
 	}
-	return nil
+	return failed
 }
 
 func (t *trial) exec(ctx context.Context, statements ...string) error {
@@ -240,6 +242,9 @@ func (t *trial) exec(ctx context.Context, statements ...string) error {
 // big one by a sample, and other big ones by the keys that the rows copied
 // before join to.
 func (t *trial) copy(ctx context.Context, a *analysis) error {
+	if err := t.places(ctx); err != nil {
+		return err
+	}
 	var done []*Table
 	for _, b := range a.blocks {
 		for _, x := range b.accesses {
@@ -262,6 +267,21 @@ func (t *trial) copy(ctx context.Context, a *analysis) error {
 	if len(done) == 0 {
 		return errors.New("indexadvisor: the statement reads no table that can be copied")
 	}
+	for _, w := range a.writes {
+		if !slices.Contains(done, w.table) { // INSERT … SELECT into another table
+			if err := t.create(ctx, w.table); err != nil {
+				return err
+			}
+			done = append(done, w.table)
+		}
+	}
+	if err := t.views(ctx); err != nil {
+		return err
+	}
+	t.sql = rename(t.query.SQL, t.server.lexer(), t.as)
+	if home := t.as[strings.ToLower(t.query.Schema)]; home != "" {
+		return t.exec(ctx, "USE "+quote(home))
+	}
 	return nil
 }
 
@@ -275,7 +295,7 @@ func (t *trial) create(ctx context.Context, tab *Table) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, scratchDDL(ddl))
+	return t.exec(ctx, "USE "+quote(t.as[strings.ToLower(tab.Schema)]), scratchDDL(ddl))
 }
 
 // scratchDDL takes what must not be copied off a CREATE TABLE as the server
@@ -320,7 +340,7 @@ func (t *trial) joinKeys(ctx context.Context, b *block, x *access, done []*Table
 		if !slices.ContainsFunc(x.table.Indexes, func(ix Index) bool { return ix.Kind == "BTREE" && strings.EqualFold(ix.Parts[0].Name, oc.Name) }) {
 			continue
 		}
-		rows, err := t.conn.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT QUOTE(%s) FROM %s LIMIT 5000", quote(tc.Name), quote(other.table.Name)))
+		rows, err := t.conn.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT QUOTE(%s) FROM %s LIMIT 5000", quote(tc.Name), t.place(other.table.Schema, other.table.Name)))
 		if err != nil {
 			return ""
 		}
@@ -370,7 +390,7 @@ func (t *trial) fill(ctx context.Context, tab *Table, where string) error {
 			}
 			t.out.Notes = append(t.out.Notes, fmt.Sprintf("%s.%s: a sample was copied, so that rare values may be missing", tab.Schema, tab.Name))
 		}
-		insert := "INSERT IGNORE INTO " + quote(tab.Name) + " (" + list + ") VALUES "
+		insert := "INSERT IGNORE INTO " + t.place(tab.Schema, tab.Name) + " (" + list + ") VALUES "
 		one := "(" + strings.Join(marks, ", ") + ")"
 		const batch = 100
 		var args []any
@@ -415,7 +435,7 @@ func (t *trial) fill(ctx context.Context, tab *Table, where string) error {
 		return fmt.Errorf("indexadvisor: copying %s.%s: %w", tab.Schema, tab.Name, err)
 	}
 	t.out.Copied[tab.Schema+"."+tab.Name] = Copied{copied, max(tab.Rows, copied)}
-	return t.analyze(ctx, tab.Name)
+	return t.analyze(ctx, tab.Schema, tab.Name)
 }
 
 // each hands every row of a query to f.
@@ -441,8 +461,8 @@ func each(ctx context.Context, c *sql.Conn, query string, columns int, f func([]
 	return rows.Err()
 }
 
-func (t *trial) analyze(ctx context.Context, table string) error {
-	rows, err := t.conn.QueryContext(ctx, "ANALYZE TABLE "+quote(table))
+func (t *trial) analyze(ctx context.Context, schema, table string) error {
+	rows, err := t.conn.QueryContext(ctx, "ANALYZE TABLE "+t.place(schema, table))
 	if err != nil {
 		return err
 	}

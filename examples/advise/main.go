@@ -174,6 +174,10 @@ func writeText(stdout io.Writer, a *indexadvisor.Advice, trials []trial) error {
 		return err
 	}
 	for _, t := range trials {
+		if t.Result == nil {
+			fmt.Fprintf(stdout, "\nNot tried: %s\n   %s\n", t.Index, t.Error)
+			continue
+		}
 		fmt.Fprintf(stdout, "\nTried %s on the scratch server\n   %s\n", t.Index, t.Result.Verdict)
 		for _, m := range []struct {
 			when string
@@ -228,7 +232,8 @@ func addLog(agg *digest.Aggregator, name string) (s report.Source, err error) {
 // trial is a suggestion tried on the scratch server.
 type trial struct {
 	Index  string                     `json:"index"`
-	Result *indexadvisor.Verification `json:"result"`
+	Result *indexadvisor.Verification `json:"result"`          // null if the trial failed
+	Error  string                     `json:"error,omitempty"` // why it did
 }
 
 func try(ctx context.Context, db *sql.DB, dsn string, q indexadvisor.Query, a *indexadvisor.Advice) ([]trial, error) {
@@ -243,10 +248,14 @@ func try(ctx context.Context, db *sql.DB, dsn string, q indexadvisor.Query, a *i
 			continue
 		}
 		v, err := indexadvisor.Verify(ctx, indexadvisor.Scratch{From: db, On: scratch}, q, s)
-		if err != nil {
+		switch {
+		case errors.Is(err, indexadvisor.ErrSameServer), ctx.Err() != nil:
 			return nil, fmt.Errorf("verifying %s: %w", s.Name, err)
+		case err != nil: // the advice stands, and so do the other trials
+			out = append(out, trial{Index: s.Name, Error: err.Error()})
+		default:
+			out = append(out, trial{Index: s.Name, Result: v})
 		}
-		out = append(out, trial{s.Name, v})
 	}
 	return out, nil
 }
