@@ -107,6 +107,7 @@ func (r *TableReader) next(s string, final bool) (n int, v verdict) {
 		}
 		n, ok = len(s), false
 	}
+	ok = ok && len(r.fields) > 0
 	if ok && r.columns == nil {
 		if r.fields[0] == "start_time" {
 			for _, name := range r.fields {
