@@ -8,8 +8,8 @@
 #	               take minutes; fuzzes a minute per target
 #	-fuzz SECONDS  time per fuzz target (default 5), 0 for none
 #
-# Installs a C compiler, MariaDB and MySQL where it can and says what to install
-# where it cannot; see internal/testservers for what the environment decides.
+# Installs a C compiler, MariaDB and MySQL where it can, Chromium too with -long, and
+# says what to install where it cannot; see internal/testservers for what the environment decides.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C
@@ -101,7 +101,7 @@ fuzz() {
 
 echo "== Go: $(go version)" || exit 1
 echo "== machine"
-internal/testservers/install.sh 2>&1 | sed 's/^/	/'
+internal/testservers/install.sh cc mariadb mysql ${long:+chromium} 2>&1 | sed 's/^/	/'
 
 echo "== source"
 check gofmt unformatted

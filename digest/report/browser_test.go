@@ -54,7 +54,7 @@ func newBrowser(t *testing.T) *browser {
 		}
 	}
 	if program == "" {
-		t.Skip("the browser test needs Chromium: apt-get install chromium")
+		t.Skip("the browser test needs Chromium: apt-get install chromium, or put chromium or google-chrome on PATH")
 	}
 	// not t.TempDir: a browser's children may write behind its end
 	profile, err := os.MkdirTemp("", "quern-browser-")

@@ -6,8 +6,12 @@
 #	mysql    Debian sid's package with the libraries it loads, unpacked below
 #	         $QUERN_MYSQL_HOME (default ~/.cache/quern/mysql), by apt-get from
 #	         the mirror that this machine uses; nothing of sid is installed
+#	chromium this release's package, for the long tests of the reports' pages;
+#	         needs root
 #
-# usage: install.sh [-n] [cc|mariadb|mysql]...    (all three without an argument)
+# usage: install.sh [-n] [cc|mariadb|mysql|chromium]...
+#
+# Without an argument it is all but chromium.
 #
 # What is there already is left alone; with -n nothing is installed. Ends 1 when
 # one is missing.
@@ -130,6 +134,17 @@ mysql() {
 	echo "MySQL: $(cat "$tmp/log")"
 }
 
+chromium() {
+	for program in chromium chromium-browser google-chrome; do
+		if command -v $program >/dev/null; then
+			echo "Chromium: $(command $program --version 2>/dev/null)" # not this function
+			return
+		fi
+	done
+	apt_install Chromium chromium fonts-dejavu-core || return
+	echo "Chromium: $(command chromium --version)"
+}
+
 dry=
 if [ "${1-}" = -n ]; then
 	dry=1
@@ -140,8 +155,8 @@ status=0
 for what; do
 	: >"$tmp/log"
 	case $what in
-	cc | mariadb | mysql) "$what" || status=1 ;;
-	*) echo "usage: install.sh [-n] [cc|mariadb|mysql]..." >&2; exit 2 ;;
+	cc | mariadb | mysql | chromium) "$what" || status=1 ;;
+	*) echo "usage: install.sh [-n] [cc|mariadb|mysql|chromium]..." >&2; exit 2 ;;
 	esac
 done
 exit $status
