@@ -139,7 +139,23 @@ func (a *Aggregator) start(s settings) {
 // allocates only for what it has not met before.
 func (a *Aggregator) Add(ev *slowlog.Event) {
 	a.init()
-	if !a.Options.Filter.pass(ev) || !a.classify(ev) {
+	if !a.Options.Filter.pass(ev) {
+		a.totals.filtered++
+		return
+	}
+	if k := a.known(ev); k != nil {
+		a.facts.set(ev, &a.hists)
+		if k.class == nil || k.class.generation != a.generation {
+			a.key = append(append(a.key[:0], byte(Statements)), k.fingerprint...)
+			k.class = a.class(a.key, ev)
+		}
+		a.addTo(k.class, &a.facts, Statements)
+		if k.class.Kind == Overflow {
+			k.class = nil
+		}
+		return
+	}
+	if !a.classify(ev) {
 		a.totals.filtered++
 		return
 	}
@@ -147,10 +163,22 @@ func (a *Aggregator) Add(ev *slowlog.Event) {
 	a.add(a.key, &a.facts, ev)
 }
 
+// known returns what is remembered of the event's statement, nil if that is
+// nothing or not enough to tell its class.
+func (a *Aggregator) known(ev *slowlog.Event) *known {
+	if !a.plain || ev.Throttled > 0 || ev.Command != "" || a.Options.Filter.ofStatement() {
+		return nil
+	}
+	return a.printer.look(ev.Query)
+}
+
 // add adds the facts of an event to the class of the key.
 func (a *Aggregator) add(key []byte, f *facts, ev *slowlog.Event) {
-	a.totals.add(f, Kind(key[0]))
-	c := a.class(key, ev)
+	a.addTo(a.class(key, ev), f, Kind(key[0]))
+}
+
+func (a *Aggregator) addTo(c *Class, f *facts, kind Kind) {
+	a.totals.add(f, kind)
 	c.add(f, &a.rule)
 	if a.seats != nil && c.Observed&(c.Observed-1) == 0 {
 		a.seats.weigh(c) // now and then, as it grows

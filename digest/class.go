@@ -256,15 +256,14 @@ func (c *Class) add(f *facts, r *rule) {
 	c.weight = addSaturated(c.weight, f.weight)
 	c.Count = floatWeight(c.weight)
 	c.seen(f.time, f.time)
-	for i := range f.values {
-		switch v := &f.values[i]; v.measure {
-		case QueryTime:
-			c.QueryTime.h.add(v.v, f.weight)
-		case LockTime:
-			c.LockTime.h.add(v.v, f.weight)
-		case RowsExamined:
-			c.RowsExamined.add(v.v, f.weight)
-		}
+	if f.hasQueryTime {
+		c.QueryTime.h.add(f.queryTime, f.weight)
+	}
+	if f.hasLockTime {
+		c.LockTime.h.add(f.lockTime, f.weight)
+	}
+	if f.hasRowsExamined {
+		c.RowsExamined.add(f.rowsExamined, f.weight)
 	}
 	if c.Observed == 1 {
 		r.scratch = f.appendSingle(r.scratch[:0], f.sample(r))
@@ -272,6 +271,9 @@ func (c *Class) add(f *facts, r *rule) {
 		return
 	}
 	c.detail.add(f, r)
+	if c.Observed == gatherAt {
+		c.detail.gather()
+	}
 }
 
 func (c *Class) seen(first, last int64) {

@@ -10,11 +10,16 @@ import (
 // facts are what the aggregation takes from an event. Their strings may belong
 // to the reader's buffer: who keeps one clones it.
 type facts struct {
-	weight    uint64 // in units
-	time      int64  // nanoseconds since 1970, noTime if not known
-	queryTime int64
-	values    []value // measures given, in the order of the event
-	suspects  uint64
+	weight   uint64 // in units
+	time     int64  // nanoseconds since 1970, noTime if not known
+	suspects uint64
+
+	// The measures that are in every class, and whether they are given.
+	queryTime, lockTime, rowsExamined          int64
+	hasQueryTime, hasLockTime, hasRowsExamined bool
+	// The other measures given, in the order of the event.
+	values []value
+
 	// statements that a server's summary says it suppressed
 	suppressed uint64
 
@@ -66,6 +71,9 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 		weight:         weightOne,
 		time:           unixNano(ev.Time),
 		queryTime:      int64(max(ev.QueryTime, 0)),
+		hasQueryTime:   ev.Has(slowlog.FieldQueryTime) || ev.QueryTime > 0,
+		lockTime:       int64(max(ev.LockTime, 0)),
+		hasLockTime:    ev.Has(slowlog.FieldLockTime) || ev.LockTime > 0,
 		values:         f.values[:0],
 		user:           ev.User,
 		host:           ev.Host,
@@ -91,10 +99,13 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 	if f.errno == 0 {
 		f.errno = int32(ev.Killed)
 	}
-	f.field(QueryTime, uint64(f.queryTime), ev.Has(slowlog.FieldQueryTime), hists)
-	f.field(LockTime, uint64(max(ev.LockTime, 0)), ev.Has(slowlog.FieldLockTime), hists)
+	if ev.RowsExamined > math.MaxInt64 {
+		f.suspects++
+	} else {
+		f.rowsExamined = int64(ev.RowsExamined)
+		f.hasRowsExamined = ev.Has(slowlog.FieldRowsExamined) || ev.RowsExamined > 0
+	}
 	f.field(RowsSent, ev.RowsSent, ev.Has(slowlog.FieldRowsSent), hists)
-	f.field(RowsExamined, ev.RowsExamined, ev.Has(slowlog.FieldRowsExamined), hists)
 	f.field(RowsAffected, ev.RowsAffected, ev.Has(slowlog.FieldRowsAffected), hists)
 	f.field(BytesSent, ev.BytesSent, ev.Has(slowlog.FieldBytesSent), hists)
 	for i := range ev.Metrics {
@@ -103,7 +114,7 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 			f.suspects++
 			continue
 		}
-		if !numeric(m.Key) {
+		if !numericKeys[m.Key] {
 			continue
 		}
 		n := m.Number()

@@ -69,8 +69,10 @@ func (s *Summary) add(v int64, w uint64) {
 		s.moments = &m
 	}
 	if m := s.moments; m != nil {
-		m.sum.addMul(uint64(v), w)
-		m.squares.addMul(uint64(v), uint64(v), w)
+		if v != 0 { // much is counted that hardly ever happens
+			m.sum.addMul(uint64(v), w)
+			m.squares.addMul(uint64(v), uint64(v), w)
+		}
 		m.weights.addMul(w, w)
 	}
 	s.n++

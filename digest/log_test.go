@@ -140,7 +140,7 @@ func TestMetricsOfPerconaServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range ev.Metrics {
-			if numeric(m.Key) && ev.Command == "" {
+			if numericKeys[m.Key] && ev.Command == "" {
 				id := MeasureOf(m.Key)
 				if want[id] == nil {
 					want[id] = new(Histogram)

@@ -64,7 +64,7 @@ func ParseMeasure(name string) (Measure, bool) {
 			return m, true
 		}
 	}
-	if k := slowlog.ParseKey(name); numeric(k) {
+	if k := slowlog.ParseKey(name); numericKeys[k] {
 		return MeasureOf(k), true
 	}
 	return 0, false
@@ -76,12 +76,14 @@ func (m Measure) inEveryClass() bool {
 	return m == QueryTime || m == LockTime || m == RowsExamined
 }
 
-// numeric reports whether the key's values are summed up: instants and texts
-// are not, nor is the rate limit, which says how the log was sampled.
-func numeric(k slowlog.Key) bool {
-	switch k.Kind() {
-	case slowlog.KindCount, slowlog.KindBytes, slowlog.KindDuration, slowlog.KindBool:
-		return k != slowlog.KeyLogSlowRateLimit
+// numericKeys tells the keys whose values are summed up: instants and texts are
+// not, nor is the rate limit, which says how the log was sampled.
+var numericKeys = func() (t [slowlog.NumKeys]bool) {
+	for k := range slowlog.NumKeys {
+		switch k.Kind() {
+		case slowlog.KindCount, slowlog.KindBytes, slowlog.KindDuration, slowlog.KindBool:
+			t[k] = k != slowlog.KeyLogSlowRateLimit
+		}
 	}
-	return false
-}
+	return t
+}()

@@ -33,7 +33,7 @@ func (t *totals) add(f *facts, kind Kind) {
 	t.weight = addSaturated(t.weight, f.weight)
 	t.weighted = t.weighted || f.weight != weightOne
 	t.sessionSampled = t.sessionSampled || f.sessionSampled
-	if len(f.values) > 0 && f.values[0].measure == QueryTime {
+	if f.hasQueryTime {
 		t.time.add(f.queryTime, f.weight)
 		t.logged = addSaturated(t.logged, uint64(f.queryTime))
 		if kind == Statements {

@@ -251,13 +251,12 @@ func (f *facts) origin(d draw) Sample {
 		Offset:    f.offset,
 		Line:      f.line,
 		draw:      d,
+
+		RowsExamined: f.rowsExamined,
 	}
 	for _, v := range f.values {
-		switch v.measure {
-		case RowsSent:
+		if v.measure == RowsSent {
 			s.RowsSent = v.v
-		case RowsExamined:
-			s.RowsExamined = v.v
 		}
 	}
 	return s

@@ -16,19 +16,11 @@ func (f *facts) appendSingle(b []byte, sample *Sample) []byte {
 	b = appendUint(b, f.suspects)
 	b = appendUint(b, f.suppressed)
 	b = appendBool(b, f.sessionSampled)
-	n := 0
+	b = appendUint(b, uint64(len(f.values)))
 	for _, v := range f.values {
-		if !v.measure.inEveryClass() {
-			n++
-		}
-	}
-	b = appendUint(b, uint64(n))
-	for _, v := range f.values {
-		if !v.measure.inEveryClass() {
-			b = appendUint(b, uint64(v.measure))
-			b = appendBool(b, v.hist)
-			b = appendUint(b, uint64(v.v))
-		}
+		b = appendUint(b, uint64(v.measure))
+		b = appendBool(b, v.hist)
+		b = appendUint(b, uint64(v.v))
 	}
 	b = appendBool(b, sample != nil)
 	if sample != nil {

@@ -32,17 +32,16 @@ const (
 // spends little on the literals that longer ones consist of.
 const maxSkeleton = 4 << 10
 
-// Byte classes of skeletons.
+// Byte classes of skeletons. The first two can be passed over.
 const (
 	skelOther = iota
-	skelName  // letters, digits within a name, _ $ and bytes of other characters
+	skelName  // letters, _ $ and bytes of other characters
 	skelDigit
 	skelQuote   // ' and "
 	skelTick    // `
 	skelSlash   // a comment, perhaps
 	skelMinus   // a comment, perhaps
 	skelOpen    // (
-	skelClose   // )
 	skelForeign // what is not plain: controls, #
 )
 
@@ -65,8 +64,6 @@ var skelClass = func() (t [256]uint8) {
 			t[c] = skelMinus
 		case c == '(':
 			t[c] = skelOpen
-		case c == ')':
-			t[c] = skelClose
 		}
 	}
 	return t
@@ -79,14 +76,20 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 		return dst, false
 	}
 	from := 0 // of what is still to be copied
-	for i := 0; i < len(sql); {
-		switch skelClass[sql[i]] {
-		case skelOther, skelClose:
+	for i := 0; ; {
+		for i < len(sql) && skelClass[sql[i]] <= skelName {
 			i++
-		case skelName:
-			for i++; i < len(sql) && (skelClass[sql[i]] == skelName || skelClass[sql[i]] == skelDigit); i++ {
-			}
+		}
+		if i == len(sql) {
+			return append(dst, sql[from:]...), true
+		}
+		switch skelClass[sql[i]] {
 		case skelDigit, skelQuote:
+			if i > 0 && skelClass[sql[i-1]] == skelName && sql[i]-'0' < 10 {
+				for i++; i < len(sql) && sql[i]-'0' < 10; i++ { // in a name
+				}
+				break
+			}
 			end := plainLiteral(sql, i)
 			if end < 0 {
 				return dst, false
@@ -132,7 +135,6 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 			return dst, false
 		}
 	}
-	return append(dst, sql[from:]...), true
 }
 
 // slotOf returns the mark for the plain literal at sql[i:].
@@ -228,11 +230,11 @@ func behindIn(sql string, i int) bool {
 	if i == 0 {
 		return false
 	}
-	switch c := skelClass[sql[i-1]]; c { // the end of an expression, so that IN is no name
-	case skelName, skelDigit, skelTick, skelClose, skelQuote:
+	switch skelClass[sql[i-1]] { // the end of an expression, so that IN is no name
+	case skelName, skelDigit, skelTick, skelQuote:
 		return true
 	}
-	return false
+	return sql[i-1] == ')'
 }
 
 // plainList returns where the list of plain literals at sql[i:] ends, at its
@@ -267,9 +269,16 @@ func plainList(sql string, i int) (end int) {
 // The zero value works. It is not for concurrent use.
 type printer struct {
 	Fingerprinter
-	known    map[string]string // fingerprints by skeleton
+	known    map[string]*known // by skeleton
 	bytes    int               // of known
 	skeleton []byte
+	text     []byte
+}
+
+// known is what is remembered of the statements of a skeleton.
+type known struct {
+	fingerprint string
+	class       *Class // that an Aggregator found last, or nil
 }
 
 // maxKnown bounds the bytes of printer.known.
@@ -277,23 +286,31 @@ const maxKnown = 4 << 20
 
 // Append is Fingerprinter.Append.
 func (p *printer) Append(dst []byte, sql string) []byte {
+	if k := p.look(sql); k != nil {
+		return append(dst, k.fingerprint...)
+	}
+	return p.Fingerprinter.Append(dst, sql)
+}
+
+// look returns what is known of the statement's skeleton, nil if it has none.
+func (p *printer) look(sql string) *known {
 	if p.Options != (FingerprintOptions{}) {
-		return p.Fingerprinter.Append(dst, sql)
+		return nil
 	}
 	var ok bool
 	p.skeleton, ok = appendSkeleton(p.skeleton[:0], sql)
 	if !ok {
-		return p.Fingerprinter.Append(dst, sql)
+		return nil
 	}
-	if fp, ok := p.known[string(p.skeleton)]; ok {
-		return append(dst, fp...)
+	if k := p.known[string(p.skeleton)]; k != nil {
+		return k
 	}
-	n := len(dst)
-	dst = p.Fingerprinter.Append(dst, sql)
-	if p.bytes += len(p.skeleton) + len(dst) - n + 64; p.known == nil || p.bytes > maxKnown {
+	p.text = p.Fingerprinter.Append(p.text[:0], sql)
+	if p.bytes += len(p.skeleton) + len(p.text) + 96; p.known == nil || p.bytes > maxKnown {
 		// Begin anew: what comes often is soon known again.
-		p.known, p.bytes = make(map[string]string), 0
+		p.known, p.bytes = make(map[string]*known), 0
 	}
-	p.known[string(p.skeleton)] = string(dst[n:])
-	return dst
+	k := &known{fingerprint: string(p.text)}
+	p.known[string(p.skeleton)] = k
+	return k
 }

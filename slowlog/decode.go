@@ -337,7 +337,10 @@ const (
 )
 
 // A span is the extent of a line without its line end.
-type span struct{ start, end int }
+type span struct {
+	start, end int
+	same       bool // as the memo of its number
+}
 
 // scanHeader finds the header lines that start at s[i], and keeps them in
 // d.lines. A line that could only be the first of another header ends them.
@@ -345,6 +348,11 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 	d.lines = d.lines[:0]
 	start := i
 	for i < len(s) {
+		if end := d.repeats(s, i); end > 0 && end-start < maxHeader {
+			d.lines = append(d.lines, span{start: i, end: end, same: true})
+			i = end + 1
+			continue
+		}
 		end, next, ok := cutLine(s, i, final)
 		if ok && next-start > maxHeader || !ok && len(s)-start > maxHeader {
 			h.long, h.end = true, i
@@ -359,7 +367,7 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 				h.end = i
 				return h, false
 			}
-			d.lines = append(d.lines, span{i, end})
+			d.lines = append(d.lines, span{start: i, end: end})
 			i = next
 			continue
 		}
@@ -425,7 +433,7 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 				return h, false
 			}
 		}
-		d.lines = append(d.lines, span{i, end})
+		d.lines = append(d.lines, span{start: i, end: end})
 		i = next
 	}
 	if !final {

@@ -192,6 +192,10 @@ func setTimestamp(set string) (time.Time, bool) {
 func (d *decoder) header(rec string, at int) {
 	step := 0
 	for number, l := range d.lines {
+		if l.same {
+			step += d.repeat(&d.memos.lines[number])
+			continue
+		}
 		line := rec[l.start-at : l.end-at]
 		if line == "" {
 			continue
@@ -206,21 +210,25 @@ func (d *decoder) header(rec string, at int) {
 			step = d.values(line, step)
 			continue
 		}
-		m := d.memos.at(number)
-		switch {
+		switch m := d.memos.at(number); {
 		case m == nil || m.never:
 			step = d.values(line, step)
 		case m.line == line:
-			m.misses = 0
-			d.ev.Metrics = append(d.ev.Metrics, m.metrics...)
-			d.stats.Suspect += m.suspect
-			d.stats.UnknownKeys += m.unknownKeys
-			d.stats.UnknownLines += m.unknownLines
-			step += m.steps
+			step += d.repeat(m)
 		default:
 			step = d.memorize(m, line, step)
 		}
 	}
+}
+
+// repeat is values for the line that a memo holds. It returns how many they are.
+func (d *decoder) repeat(m *memo) int {
+	m.misses = 0
+	d.ev.Metrics = append(d.ev.Metrics, m.metrics...)
+	d.stats.Suspect += m.suspect
+	d.stats.UnknownKeys += m.unknownKeys
+	d.stats.UnknownLines += m.unknownLines
+	return m.steps
 }
 
 // memorize is values for a line that the next record may repeat.
@@ -512,7 +520,7 @@ func (d *decoder) value(h string, p int, key Key, name string) int {
 		n = int64(t)
 	case KindText:
 		v, end := textValue(h, p)
-		e.Metrics = append(e.Metrics, Metric{Key: key, Name: name, Text: v})
+		*d.metric() = Metric{Key: key, Name: name, Text: v}
 		return end
 	case KindBool:
 		end = wordEnd(h, p)
@@ -538,8 +546,23 @@ func (d *decoder) value(h string, p int, key Key, name string) int {
 		n = 0
 		d.stats.Suspect++
 	}
-	e.Metrics = append(e.Metrics, Metric{Key: key, Suspect: !ok, Name: name, Text: h[p:end], num: n})
+	m := d.metric()
+	m.Key, m.Suspect, m.num = key, !ok, n
+	m.Name, m.Text = name, h[p:end]
 	return end
+}
+
+// metric adds a metric to the event, to be overwritten.
+func (d *decoder) metric() *Metric {
+	ms := d.ev.Metrics
+	n := len(ms)
+	if n < cap(ms) {
+		ms = ms[:n+1]
+	} else {
+		ms = append(ms, Metric{})
+	}
+	d.ev.Metrics = ms
+	return &ms[n]
 }
 
 // wordEnd returns where the value without blanks at h[p:] ends.
@@ -605,6 +628,9 @@ func restOfLine(h string, p int) (v string, end int) {
 // textValue reads a value that may hold blanks: it ends at the line's end or
 // before another "Name: ".
 func textValue(h string, p int) (v string, end int) {
+	if end = wordEnd(h, p); end == len(h) {
+		return h[p:], end // it has no blanks
+	}
 	stop, _, _ := cutLine(h, p, true)
 	for i := p; i < stop; i++ {
 		if i == p || h[i-1] == ' ' {

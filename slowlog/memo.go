@@ -37,6 +37,21 @@ func (m *memos) reset() {
 	}
 }
 
+// repeats returns where the header's next line, at s[i:], ends if it is the one
+// that its memo holds, else 0. A line that has a memo is a line of values.
+func (d *decoder) repeats(s string, i int) (end int) {
+	n := len(d.lines)
+	if n >= len(d.memos.lines) || !d.reuse {
+		return 0
+	}
+	line := d.memos.lines[n].line
+	end = i + len(line)
+	if line == "" || end >= len(s) || s[end] != '\n' || s[i:end] != line {
+		return 0
+	}
+	return end
+}
+
 // at returns the memo of the header's line i, or nil if it has none.
 func (m *memos) at(i int) *memo {
 	if i >= maxMemos {
