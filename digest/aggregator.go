@@ -385,9 +385,14 @@ func (a *Aggregator) Profile() *Profile {
 	p := &Profile{settings: a.settings, overflow: a.overflow}
 	p.setTotals(&a.totals)
 	p.classes = make([]*Class, 0, len(a.classes))
+	if a.overflow != nil {
+		a.overflow.share()
+	}
 	for _, c := range a.classes {
+		c.share()
 		p.classes = append(p.classes, c)
 	}
+	a.rule.backlogs = 0
 	slices.SortFunc(p.classes, compareClasses)
 	a.generation++
 	return p

@@ -70,6 +70,8 @@ type Class struct {
 	// keeps the event (facts.appendSingle) and makes the detail when asked.
 	single []byte
 	detail *detail
+
+	backlog *backlog // measures still to be added up, nil in a Profile
 }
 
 // newClass returns an empty class.
@@ -256,6 +258,27 @@ func (c *Class) add(f *facts, r *rule) {
 	c.weight = addSaturated(c.weight, f.weight)
 	c.Count = floatWeight(c.weight)
 	c.seen(f.time, f.time)
+	if c.backlog != nil && c.backlog.add(f) {
+		if c.backlog.full() {
+			c.settle()
+		}
+	} else {
+		c.addMeasures(f)
+	}
+	if c.Observed == 1 {
+		r.scratch = f.appendSingle(r.scratch[:0], f.sample(r))
+		c.single = bytes.Clone(r.scratch)
+		return
+	}
+	c.detail.addValues(f, r.names)
+	c.detail.samples.add(f, r)
+	if c.backlog == nil && c.Observed%backlogEvery == 0 && r.backlogs < maxBacklogs {
+		c.backlog = newBacklog(c.detail)
+		r.backlogs++
+	}
+}
+
+func (c *Class) addMeasures(f *facts) {
 	if f.hasQueryTime {
 		c.QueryTime.h.add(f.queryTime, f.weight)
 	}
@@ -265,14 +288,8 @@ func (c *Class) add(f *facts, r *rule) {
 	if f.hasRowsExamined {
 		c.RowsExamined.add(f.rowsExamined, f.weight)
 	}
-	if c.Observed == 1 {
-		r.scratch = f.appendSingle(r.scratch[:0], f.sample(r))
-		c.single = bytes.Clone(r.scratch)
-		return
-	}
-	c.detail.add(f, r)
-	if c.Observed == gatherAt {
-		c.detail.gather()
+	if c.detail != nil {
+		c.detail.addMeasures(f)
 	}
 }
 
@@ -308,6 +325,7 @@ func (c *Class) merge(o *Class, r *rule) {
 // clone returns a copy that shares nothing that add or merge changes.
 func (c *Class) clone() *Class {
 	n := *c
+	n.backlog = nil
 	n.QueryTime.h = c.QueryTime.h.clone()
 	n.LockTime.h = c.LockTime.h.clone()
 	n.RowsExamined = c.RowsExamined.clone()
@@ -322,6 +340,9 @@ func (c *Class) size() int {
 	n := int(unsafe.Sizeof(*c)) + 48 + len(c.key) + len(c.single) // 48 for its place in a map
 	if c.composite {
 		n += len(c.Fingerprint)
+	}
+	if c.backlog != nil {
+		n += cap(c.backlog.rows) * 8
 	}
 	n += c.QueryTime.h.size() + c.LockTime.h.size() + c.RowsExamined.size()
 	d := c.detail

@@ -25,14 +25,14 @@ type measureSummary struct {
 	h       Histogram // its Summary alone unless hist
 }
 
-// add adds an event that is not a class's first.
-func (d *detail) add(f *facts, r *rule) {
-	d.addFacts(f, r.names)
-	d.samples.add(f, r)
+// addFacts adds all of an event but the sample.
+func (d *detail) addFacts(f *facts, names *names) {
+	d.addMeasures(f)
+	d.addValues(f, names)
 }
 
-// addFacts adds all but the sample.
-func (d *detail) addFacts(f *facts, names *names) {
+// addMeasures adds what a backlog also keeps.
+func (d *detail) addMeasures(f *facts) {
 	next := 0 // events of a class have the same measures in the same order
 	for i := range f.values {
 		v := &f.values[i]
@@ -46,6 +46,11 @@ func (d *detail) addFacts(f *facts, names *names) {
 		}
 		next++
 	}
+	d.timeline.add(f.time, f.queryTime, f.weight, classIntervals)
+}
+
+// addValues adds what is neither a measure nor the sample.
+func (d *detail) addValues(f *facts, names *names) {
 	d.users.add(f.user, f.weight, names)
 	d.hosts.add(f.host, f.weight, names)
 	d.schemas.add(f.schema, f.weight, names)
@@ -56,28 +61,6 @@ func (d *detail) addFacts(f *facts, names *names) {
 	d.suspects += f.suspects
 	d.suppressed += f.suppressed
 	d.sessionSampled = d.sessionSampled || f.sessionSampled
-	d.timeline.add(f.time, f.queryTime, f.weight, classIntervals)
-}
-
-// gatherAt is the number of events with which most of a class's memory is there.
-const gatherAt = 16
-
-// gather moves the sums that each event adds to, which were made one by one among
-// those of other classes, side by side: a processor then fetches them ahead.
-func (d *detail) gather() {
-	n := 0
-	for i := range d.measures {
-		if d.measures[i].h.moments != nil {
-			n++
-		}
-	}
-	sums := make([]moments, 0, n)
-	for i := range d.measures {
-		if s := &d.measures[i].h.Summary; s.moments != nil {
-			sums = append(sums, *s.moments)
-			s.moments = &sums[len(sums)-1]
-		}
-	}
 }
 
 // find returns the index of the measure's summary, made if it was not there.

@@ -69,6 +69,8 @@ type rule struct {
 	printer *Fingerprinter
 	names   *names
 	scratch []byte
+
+	backlogs int // of how many classes
 }
 
 // samples are the slowest event and those of the lowest lots.

@@ -1,0 +1,137 @@
+package digest
+
+import "math/bits"
+
+// A backlog keeps the measures of a class's last events, a row for each, until
+// there are so many that adding them up pays: what an event adds to lies in so
+// many places that to fetch them takes longer than to add. All sums are exact, so
+// that the order does not matter.
+type backlog struct {
+	measures []Measure // of a row, behind those that are in every class
+	rows     []int64
+}
+
+const (
+	backlogRows = 16
+	// backlogHead is the number of values before those of backlog.measures: query
+	// time, lock time, rows examined, and when.
+	backlogHead = 4
+	// backlogEvery is how often a class without a backlog is given one.
+	backlogEvery = 32
+	// maxBacklogs bounds the memory of backlogs, for it is the frequent classes
+	// that need them.
+	maxBacklogs = 1 << 10
+)
+
+func newBacklog(d *detail) *backlog {
+	b := &backlog{rows: make([]int64, 0, backlogRows*(backlogHead+len(d.measures)))}
+	for i := range d.measures {
+		b.measures = append(b.measures, d.measures[i].measure)
+	}
+	return b
+}
+
+// add adds a row. It reports whether the event has one: the measures that the
+// events before it have, in their order, and a weight of 1.
+func (b *backlog) add(f *facts) bool {
+	if f.weight != weightOne || len(f.values) != len(b.measures) || !f.hasQueryTime || !f.hasLockTime || !f.hasRowsExamined {
+		return false
+	}
+	n := len(b.rows)
+	row := b.rows[n : n+backlogHead+len(b.measures)]
+	row[0], row[1], row[2], row[3] = f.queryTime, f.lockTime, f.rowsExamined, f.time
+	row = row[backlogHead:]
+	for i, m := range b.measures {
+		v := &f.values[i]
+		if v.measure != m {
+			return false
+		}
+		row[i] = v.v
+	}
+	b.rows = b.rows[:n+backlogHead+len(b.measures)]
+	return true
+}
+
+func (b *backlog) full() bool { return len(b.rows) == cap(b.rows) }
+
+// settle adds the class's backlog to it.
+func (c *Class) settle() {
+	b := c.backlog
+	if len(b.rows) == 0 {
+		return
+	}
+	width := backlogHead + len(b.measures)
+	c.QueryTime.h.addColumn(b.rows, width)
+	c.LockTime.h.addColumn(b.rows[1:], width)
+	c.RowsExamined.addColumn(b.rows[2:], width)
+	d := c.detail
+	for i := 0; i < len(b.rows); i += width {
+		d.timeline.add(b.rows[i+3], b.rows[i], weightOne, classIntervals)
+	}
+	for i := range b.measures {
+		if m := &d.measures[i]; m.hist {
+			m.h.addColumn(b.rows[backlogHead+i:], width)
+		} else {
+			m.h.Summary.addColumn(b.rows[backlogHead+i:], width)
+		}
+	}
+	b.rows = b.rows[:0]
+}
+
+// share makes the class ready to be shared: whole, with no backlog.
+func (c *Class) share() {
+	if c.backlog != nil {
+		c.settle()
+		c.backlog = nil
+	}
+}
+
+// addColumn adds every width-th of the values, each of weight 1.
+func (h *Histogram) addColumn(values []int64, width int) {
+	if h.buckets == nil {
+		for i := 0; i < len(values); i += width {
+			h.add(values[i], weightOne)
+		}
+		return
+	}
+	for i := 0; i < len(values); i += width {
+		h.buckets.add(bucketOf(values[i]), weightOne)
+	}
+	h.Summary.addColumn(values, width)
+}
+
+// addColumn adds every width-th of the values, each of weight 1.
+func (s *Summary) addColumn(values []int64, width int) {
+	if s.n == 0 || len(values) == 0 {
+		for i := 0; i < len(values); i += width {
+			s.add(values[i], weightOne)
+		}
+		return
+	}
+	var n, sum, carry uint64
+	var squares u192
+	low, high := values[0], values[0]
+	for i := 0; i < len(values); i += width {
+		v := values[i]
+		low, high = min(low, v), max(high, v)
+		var c uint64
+		sum, c = bits.Add64(sum, uint64(v), 0)
+		carry += c
+		hi, lo := bits.Mul64(uint64(v), uint64(v))
+		squares.add(u192{lo, hi})
+		n++
+	}
+	if s.moments == nil && (low != s.min || high != s.max || low != high || !s.weightsAreOne()) {
+		m := s.sums()
+		s.moments = &m
+	}
+	if m := s.moments; m != nil {
+		m.sum.add(u128{sum, carry}.shiftLeft(weightBits))
+		m.squares.add(squares.shiftLeft(weightBits))
+		m.weights.addMul(n<<weightBits, weightOne)
+	}
+	s.n += n
+	s.weight = addSaturated(s.weight, n<<weightBits)
+	s.min = min(s.min, low)
+	s.max = max(s.max, high)
+}
