@@ -141,6 +141,9 @@ func setValues(line string) (values string, stamped, ok bool) {
 	if v, ok = strings.CutSuffix(v, ";"); !ok {
 		return "", false, false
 	}
+	if stamp, ok := strings.CutPrefix(v, "timestamp="); ok && isNumber(stamp) {
+		return v, true, true
+	}
 	for rest := v; ; {
 		item, more, found := strings.Cut(rest, ",")
 		name, value, _ := strings.Cut(item, "=")
@@ -439,10 +442,7 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 	case len(line) < 3 || line[1] != ' ' || strings.HasPrefix(line, adminPrefix):
 		return false, false
 	case strings.HasPrefix(line, timePrefix):
-		if isFlat(line) {
-			return true, false
-		}
-		if closed && startsLikeTime(line[len(timePrefix):]) {
+		if closed && startsLikeTime(line[len(timePrefix):]) || isFlat(line) {
 			return true, false
 		}
 		return hasQueryTime(s, next, final)

@@ -40,6 +40,7 @@ type decoder struct {
 	scratch []byte // plans and warnings of reused events
 	clock   clock
 	memos   memos
+	schemas names
 	lines   []span // of the header
 	body    body
 
@@ -493,7 +494,7 @@ func bannerAt(s string, i int, final bool) (n int, ok, more bool) {
 }
 
 func isBannerLine(line string) bool {
-	line = strings.TrimRight(line, " ")
+	line = trimBlanks(line)
 	return (strings.HasSuffix(line, "started with:") || strings.HasSuffix(line, "embedded library")) && strings.Contains(line, ", Version: ")
 }
 

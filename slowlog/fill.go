@@ -29,7 +29,7 @@ func (d *decoder) fill(s string, start int, h header) {
 	text := rec[b.start-start:]
 	if h.flat {
 		for part := range strings.SplitSeq(rec[2:b.start-start], " # ") {
-			d.headerLine(strings.TrimRight(part, " "))
+			d.headerLine(trimBlanks(part))
 		}
 	} else {
 		d.header(rec, start)
@@ -58,9 +58,9 @@ func (d *decoder) fill(s string, start int, h header) {
 
 	// Its schema.
 	if b.hasUse {
-		use := unquoteName(strings.TrimRight(b.use, " "))
+		use := unquoteName(trimBlanks(b.use))
 		if use != d.state.schema {
-			d.state.schema = strings.Clone(use)
+			d.state.schema = d.schemas.keep(use)
 		}
 		d.schemaSeen = true
 		if !e.Has(FieldSchema) {
@@ -193,7 +193,7 @@ func (d *decoder) header(rec string, at int) {
 	step := 0
 	for number, l := range d.lines {
 		if l.same {
-			step += d.repeat(&d.memos.lines[number])
+			step = d.repeat(&d.memos.lines[number])
 			continue
 		}
 		line := rec[l.start-at : l.end-at]
@@ -207,28 +207,28 @@ func (d *decoder) header(rec string, at int) {
 			}
 		}
 		if !d.reuse || len(line) > maxMemoLine {
-			step = d.values(line, step)
+			step = d.values(line, step, true)
 			continue
 		}
 		switch m := d.memos.at(number); {
 		case m == nil || m.never:
-			step = d.values(line, step)
+			step = d.values(line, step, true)
 		case m.line == line:
-			step += d.repeat(m)
+			step = d.repeat(m)
 		default:
 			step = d.memorize(m, line, step)
 		}
 	}
 }
 
-// repeat is values for the line that a memo holds. It returns how many they are.
+// repeat is values for the line that a memo holds.
 func (d *decoder) repeat(m *memo) int {
 	m.misses = 0
 	d.ev.Metrics = append(d.ev.Metrics, m.metrics...)
 	d.stats.Suspect += m.suspect
 	d.stats.UnknownKeys += m.unknownKeys
 	d.stats.UnknownLines += m.unknownLines
-	return m.steps
+	return m.next
 }
 
 // memorize is values for a line that the next record may repeat.
@@ -238,36 +238,39 @@ func (d *decoder) memorize(m *memo, line string, step int) int {
 	line = unsafe.String(unsafe.SliceData(d.memos.text[n:]), len(line))
 	before, from := d.stats, len(d.ev.Metrics)
 	d.fields = false
-	next := d.values(line, step)
+	next := d.values(line, step, true)
 	if m.misses++; d.fields || m.misses == maxMisses {
 		m.never = true
 		return next
 	}
 	m.line = line
 	m.metrics = append(m.metrics[:0], d.ev.Metrics[from:]...)
-	m.steps = next - step
+	m.next = next
 	m.suspect = d.stats.Suspect - before.Suspect
 	m.unknownKeys = d.stats.UnknownKeys - before.UnknownKeys
 	m.unknownLines = d.stats.UnknownLines - before.UnknownLines
 	return next
 }
 
-// values reads a line of values, of which the first is the given step of the
-// shape. It returns the step behind the last.
-func (d *decoder) values(line string, step int) int {
-	// Values are nearly always those of the record before, in the same order:
+// values reads a line of values, of which the first is expected to be the given
+// step of the shape. It returns the step behind the last. If learn, it adds to the
+// shape what leads to a value and is not in it.
+func (d *decoder) values(line string, step int, learn bool) int {
+	// Values are nearly always those of the records before, in the same order:
 	// shape knows the bytes that lead to each, so that no name is looked up.
 	for p := 0; p < len(line); {
+		if step >= len(d.shape) || !strings.HasPrefix(line[p:], d.shape[step].lead) {
+			step = d.shape.find(line[p:], step)
+		}
 		if step < len(d.shape) {
-			if st := &d.shape[step]; strings.HasPrefix(line[p:], st.lead) {
-				step++
-				p += len(st.lead)
-				for p < len(line) && line[p] == ' ' { // more of them than the last time
-					p++
-				}
-				p = d.value(line, p, st.key, st.name)
-				continue
+			st := &d.shape[step]
+			step++
+			p += len(st.lead)
+			for p < len(line) && line[p] == ' ' { // more of them than the last time
+				p++
 			}
+			p = d.value(line, p, st.key, st.name)
+			continue
 		}
 		from := p
 		for p < len(line) && (line[p] == '#' || line[p] == ' ' || line[p] == '\t') {
@@ -286,17 +289,34 @@ func (d *decoder) values(line string, step int) int {
 		} else {
 			name = strings.Clone(name)
 		}
-		if step < maxShape {
-			d.shape = append(d.shape[:step], shapeStep{strings.Clone(line[from:at]), key, name})
-			step++
+		if learn && len(d.shape) < maxShape {
+			d.shape = append(d.shape, shapeStep{strings.Clone(line[from:at]), key, name})
+			step = len(d.shape)
 		}
 		p = d.value(line, at, key, name)
 	}
 	return step
 }
 
-// A shape is what leads to each value of a header, in order.
+// A shape is what leads to each value of a header, in the order in which they
+// were first met.
 type shape []shapeStep
+
+// find returns the index of the step that the text begins with, len(sh) if there
+// is none. It is most often soon behind the one that was expected.
+func (sh shape) find(text string, expected int) int {
+	for i := expected + 1; i < len(sh); i++ {
+		if strings.HasPrefix(text, sh[i].lead) {
+			return i
+		}
+	}
+	for i := range min(expected, len(sh)) {
+		if strings.HasPrefix(text, sh[i].lead) {
+			return i
+		}
+	}
+	return len(sh)
+}
 
 type shapeStep struct {
 	lead string // from the end of the value before: "  Lock_time: "
@@ -304,7 +324,7 @@ type shapeStep struct {
 	name string
 }
 
-const maxShape = 64
+const maxShape = 128
 
 // isSpecial recognises a header line that is no list of values.
 func isSpecial(line string) bool {
@@ -336,7 +356,7 @@ func (d *decoder) headerLine(line string) {
 	}
 	switch rest, _ := strings.CutPrefix(line, "Time: "); {
 	case len(rest) < len(line):
-		if i := strings.Index(rest, "# User@Host:"); i >= 0 {
+		if i := strings.IndexByte(rest, '#'); i >= 0 && strings.HasPrefix(rest[i:], "# User@Host:") {
 			d.headerLine(rest[i+2:])
 			rest = rest[:i]
 		}
@@ -355,7 +375,7 @@ func (d *decoder) headerLine(line string) {
 	case isMessage(line):
 		e.Warnings = d.appendLine(e.Warnings, line)
 	default:
-		d.values(line, maxShape) // learn nothing of it
+		d.values(line, maxShape, false)
 	}
 }
 
@@ -390,14 +410,14 @@ func (d *decoder) user(s string) {
 		for _, key := range []string{" Id:", " thread_id:"} { // the second is Amazon's
 			if names, ok := strings.CutSuffix(label, key); ok {
 				d.count(&e.ThreadID, FieldThreadID, key[1:len(key)-1], s[len(t):])
-				s = strings.TrimRight(names, " ")
+				s = trimBlanks(names)
 			}
 		}
 	}
 	names, host := s, ""
 	for i := len(s) - 2; i >= 0; i-- {
 		if s[i] == '@' && s[i+1] == ' ' {
-			names, host = strings.TrimRight(s[:i], " "), s[i+2:]
+			names, host = trimBlanks(s[:i]), s[i+2:]
 			break
 		}
 	}
@@ -408,7 +428,8 @@ func (d *decoder) user(s string) {
 	e.Host = trim(host)
 
 	// "name[name]": the account's name and the client's, most often the same.
-	if body, ok := strings.CutSuffix(names, "]"); ok {
+	if n := len(names) - 1; n >= 0 && names[n] == ']' {
+		body := names[:n]
 		if n := len(body) / 2; len(body)%2 == 1 && body[n] == '[' && body[:n] == body[n+1:] {
 			e.Account, e.User = body[:n], body[:n]
 			return
@@ -422,6 +443,14 @@ func (d *decoder) user(s string) {
 		}
 	}
 	e.Account, e.User = names, names
+}
+
+// trimBlanks takes the blanks off the end.
+func trimBlanks(s string) string {
+	for len(s) > 0 && s[len(s)-1] == ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 // trim takes blanks and carriage returns off both ends; strings.Trim of two
@@ -640,11 +669,11 @@ func textValue(h string, p int) (v string, end int) {
 			}
 		}
 	}
-	return strings.TrimRight(h[p:stop], " "), stop - trailing(h[p:stop])
+	return trimBlanks(h[p:stop]), stop - trailing(h[p:stop])
 }
 
 // trailing counts the blanks at the end of s.
-func trailing(s string) int { return len(s) - len(strings.TrimRight(s, " ")) }
+func trailing(s string) int { return len(s) - len(trimBlanks(s)) }
 
 // schemaValue reads the name behind "Schema:". A name may hold anything, also
 // blanks and what looks like values: servers write one of two keys behind it,

@@ -84,7 +84,7 @@ func parseEntry(line string) (e entry, ok bool) {
 		if i < 14 {
 			return e, false
 		}
-		e.time = strings.TrimRight(line[:i], " ")
+		e.time = trimBlanks(line[:i])
 		p = i
 	}
 	for p < len(line) && (line[p] == '\t' || line[p] == ' ') {
@@ -103,7 +103,7 @@ func parseEntry(line string) (e entry, ok bool) {
 	// The command; a tab behind it, or in old logs blanks.
 	rest := line[p:]
 	name, _, tab := strings.Cut(rest[:min(len(rest), 60)], "\t")
-	if name = generalCommands[strings.TrimRight(name, " ")]; name != "" {
+	if name = generalCommands[trimBlanks(name)]; name != "" {
 		e.command, e.text = name, p+len(name)
 		if tab {
 			e.text = p + strings.IndexByte(rest, '\t') + 1
@@ -111,7 +111,7 @@ func parseEntry(line string) (e entry, ok bool) {
 		return e, true
 	}
 	if len(rest) > 12 && rest[11] == ' ' || len(rest) > 11 && rest[10] == ' ' {
-		if name := generalCommands[strings.TrimRight(rest[:11], " ")]; name != "" {
+		if name := generalCommands[trimBlanks(rest[:11])]; name != "" {
 			e.command, e.text = name, p+len(name)
 			for e.text < len(line) && line[e.text] == ' ' {
 				e.text++

@@ -1,5 +1,7 @@
 package slowlog
 
+import "strings"
+
 // memos spares the reading of header lines that are the same in one record after
 // another, such as
 //
@@ -15,7 +17,7 @@ type memos struct {
 type memo struct {
 	line    string
 	metrics []Metric
-	steps   int  // of the shape
+	next    int  // step of the shape behind it
 	misses  int  // in a row
 	never   bool // a line that changes, or with values that are no metrics
 
@@ -61,4 +63,22 @@ func (m *memos) at(i int) *memo {
 		m.lines = append(m.lines, memo{})
 	}
 	return &m.lines[i]
+}
+
+// names gives out one copy of each of the schemas that "use" lines name over and
+// over.
+type names map[string]string
+
+const maxNamesKept = 1 << 10
+
+func (n *names) keep(s string) string {
+	if k, ok := (*n)[s]; ok {
+		return k
+	}
+	if *n == nil || len(*n) >= maxNamesKept {
+		*n = make(names)
+	}
+	k := strings.Clone(s)
+	(*n)[k] = k
+	return k
 }

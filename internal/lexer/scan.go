@@ -61,9 +61,6 @@ func (s *Scan) Ground() bool {
 
 // Feed reads on through b.
 func (s *Scan) Feed(b []byte) {
-	if s.state == ground && !s.exec && s.feedPlain(b) {
-		return
-	}
 	for i := 0; i < len(b); {
 		switch s.state {
 		case ground:
@@ -72,6 +69,10 @@ func (s *Scan) Feed(b []byte) {
 			}
 			if i == len(b) {
 				return
+			}
+			if end := s.pass(b, i); end > 0 {
+				i = end
+				continue
 			}
 			switch c := b[i]; c {
 			case '#':
@@ -167,45 +168,43 @@ func (s *Scan) Feed(b []byte) {
 	}
 }
 
-// feedPlain reads on from the ground state through text in which nothing but
-// one kind of quotes matters: an even number of them leaves nothing open. Most
-// statements are so, and a few searches of many bytes at a time are faster than
-// a look at each byte. It reads nothing if b is not such a text.
-func (s *Scan) feedPlain(b []byte) bool {
-	if len(b) == 0 {
-		return true
-	}
-	if last := b[len(b)-1]; last == '-' || last == '/' {
-		return false
-	}
-	for _, c := range [...]byte{'"', '\\', '#'} {
-		if bytes.IndexByte(b, c) >= 0 {
-			return false
+// pass returns where what begins with the stop at b[i] ends, if that is within b
+// and there is nothing difficult in it, so that the ground state goes on; else 0.
+// It does for most what the states do for all.
+func (s *Scan) pass(b []byte, i int) (end int) {
+	c, rest := b[i], b[i+1:]
+	switch c {
+	case '-':
+		if len(rest) > 0 && rest[0] != '-' {
+			return i + 1
+		}
+	case '/':
+		if len(rest) < 2 {
+			return 0
+		}
+		if rest[0] != '*' {
+			return i + 1
+		}
+		if rest[1] == '!' || rest[1] == 'M' {
+			return 0
+		}
+		if k := bytes.Index(rest[1:], blockEnd); k >= 0 {
+			return i + 2 + k + len(blockEnd)
+		}
+	case '*':
+		if !s.exec {
+			return i + 1
+		}
+	case '\'', '"', '`':
+		k := bytes.IndexByte(rest, c)
+		if k >= 0 && (!s.Mode.escapes(c) || bytes.IndexByte(rest[:k], '\\') < 0) {
+			return i + 1 + k + 1
 		}
 	}
-	quote, n := byte('\''), bytes.Count(b, singleQuote)
-	switch ticks := bytes.Count(b, backtick); {
-	case ticks == 0:
-	case n == 0:
-		quote, n = '`', ticks
-	default:
-		return false
-	}
-	if bytes.Contains(b, lineComment) || bytes.Contains(b, blockComment) {
-		return false
-	}
-	if n%2 == 1 {
-		s.state, s.quote = inQuotes, quote
-	}
-	return true
+	return 0
 }
 
-var (
-	singleQuote  = []byte("'")
-	backtick     = []byte("`")
-	lineComment  = []byte("--")
-	blockComment = []byte("/*")
-)
+var blockEnd = []byte("*/")
 
 // quoted reads on inside quotes, from b[i], and returns where it stopped: a
 // doubled quote closes and opens again.
@@ -234,7 +233,7 @@ func (s *Scan) quoted(b []byte, i int) int {
 	if k < 0 {
 		return end
 	}
-	s.state = ground
+	s.state, s.quote = ground, 0
 	return end + 1
 }
 
