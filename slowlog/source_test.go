@@ -147,6 +147,22 @@ last_insert_id: 0
 	}
 }
 
+func TestATornVerticalRowCostsItself(t *testing.T) {
+	const mark, row = "*************************** 1. row ***************************\n", "start_time: 2026-11-30 11:28:13\nquery_time: 00:00:01\nsql_text: SELECT 1\n"
+	for name, text := range map[string]string{
+		"whole":        mark + row + mark + row,
+		"torn first":   mark + "start_time: 2026-11-30 11:28:13\n" + mark + row + mark + row,
+		"empty first":  mark + mark + row + mark + row,
+		"torn between": mark + row + mark + "start_time: 2026-11-30 11:28:13\n" + mark + row,
+	} {
+		r := NewTableReader(strings.NewReader(text), TableVertical)
+		if n := len(drain(t, r)); n != 2 {
+			st := r.Stats()
+			t.Errorf("%s: %d events and %d damaged places, want 2 events", name, n, st.Skipped())
+		}
+	}
+}
+
 func TestTableRowsThatDoNotFitAreSkipped(t *testing.T) {
 	good := "2026-11-30 11:28:13\ta[a] @ h []\t00:00:01\t00:00:00\t0\t0\tdb\t0\t0\t1\tSELECT 1\t7\n"
 	text := good + "torn\trow\n" + good + strings.Replace(good, "2026-", "x026-", 1) + good

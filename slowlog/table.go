@@ -256,7 +256,7 @@ func (r *TableReader) vertical(s string, final bool) (n int, ok, more bool) {
 		statement := len(columns) > 0 && columns[len(columns)-1] == "sql_text"
 		switch {
 		case p == len(s), isRowMark(line) && !(statement && len(columns) < len(r.columns)):
-			if r.columns == nil {
+			if r.columns == nil && slices.Contains(columns, "sql_text") { // else it is torn
 				r.columns = columns
 			}
 			return p, slices.Equal(columns, r.columns), false
