@@ -353,8 +353,11 @@ func (r *run) choose(ctx context.Context, items []*item) (*workload, []candidate
 	}
 	chosen = r.worth(w, chosen)
 	adv := &Advice{Incomplete: r.incomplete}
+	taken := map[string]bool{}
 	for _, c := range chosen {
-		adv.Suggestions = append(adv.Suggestions, r.suggest(w, chosen, c))
+		s := r.suggest(w, chosen, c, taken)
+		taken[nameKey(c.table, s.Name)] = true
+		adv.Suggestions = append(adv.Suggestions, s)
 	}
 	slices.SortStableFunc(adv.Suggestions, func(a, b Suggestion) int { return -cmpFloat(a.Gain, b.Gain) })
 	r.explain(w, chosen)
@@ -441,12 +444,8 @@ func (r *run) worth(w *workload, chosen []candidate) []candidate {
 		rest := slices.Delete(slices.Clone(chosen), i, i+1)
 		serves := false
 		for _, it := range w.items {
-			with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
-			saved := without - with
-			perSecond := saved * it.query.PerDay / 86400
-			// In a join of many tables each index gains a part only.
-			part := 0.4 / float64(max(2, it.width()))
-			if saved > trifle && saved >= part*without || perSecond > trifle {
+			without := it.cost(w.server, rest)
+			if r.gains(it, without-it.cost(w.server, chosen), without) {
 				serves = true
 				break
 			}
@@ -458,6 +457,14 @@ func (r *run) worth(w *workload, chosen []candidate) []candidate {
 		}
 	}
 	return chosen
+}
+
+// gains says whether what one execution of an item saves is more than a
+// trifle.
+func (r *run) gains(it *item, saved, without float64) bool {
+	// In a join of many tables each index gains a part only.
+	part := 0.4 / float64(max(2, it.width()))
+	return saved > trifle && saved >= part*without || saved*it.query.PerDay/86400 > trifle
 }
 
 func round(f float64) int64 { return int64(math.Round(f)) }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quern-dev/quern/internal/sqlparse"
 )
@@ -33,11 +34,12 @@ var ErrNoTable = errors.New("no such table")
 type Server struct {
 	MariaDB             bool
 	Major, Minor, Patch int
-	PageSize            int    // InnoDB page size in bytes; 0 means 16384
-	Collation           string // collation_connection of the catalog's connection
-	ANSIQuotes          bool   // sql_mode: "x" is a name
-	NoBackslashEscapes  bool   // sql_mode: \ is an ordinary character
-	PipesAsConcat       bool   // sql_mode: || joins strings
+	PageSize            int           // InnoDB page size in bytes; 0 means 16384
+	Uptime              time.Duration // how long it runs, and counts, at most; 0 means unknown
+	Collation           string        // collation_connection of the catalog's connection
+	ANSIQuotes          bool          // sql_mode: "x" is a name
+	NoBackslashEscapes  bool          // sql_mode: \ is an ordinary character
+	PipesAsConcat       bool          // sql_mode: || joins strings
 }
 
 func (s Server) String() string {

@@ -108,6 +108,12 @@ func (d *Database) Server(ctx context.Context) (Server, error) {
 			Scan(&version, &s.PageSize, &s.Collation, &mode); err != nil {
 			return err
 		}
+		var name string
+		var seconds int64
+		if err := c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds); err != nil {
+			return err
+		}
+		s.Uptime = time.Duration(seconds) * time.Second
 		s.MariaDB = strings.Contains(version, "MariaDB")
 		s.Major, s.Minor, s.Patch = versionNumbers(version)
 		s.ANSIQuotes = strings.Contains(mode, "ANSI_QUOTES")
@@ -314,4 +320,13 @@ func readSizes(ctx context.Context, c *sql.Conn, t *Table) {
 	records(ctx, c, each(func(ix *Index, n int64) { ix.Reads = n }), `SELECT INDEX_NAME AS name, COUNT_READ AS n
 		FROM performance_schema.table_io_waits_summary_by_index_usage WHERE OBJECT_SCHEMA = ? AND OBJECT_NAME = ? AND INDEX_NAME IS NOT NULL`,
 		t.Schema, t.Name)
+	// MariaDB and Percona Server can count without performance_schema. An
+	// index that was not used has no row there.
+	records(ctx, c, func(map[string]sql.NullString) {
+		for i := range t.Indexes {
+			t.Indexes[i].Reads = max(0, t.Indexes[i].Reads)
+		}
+	}, "SELECT 1 FROM DUAL WHERE @@userstat = 1")
+	records(ctx, c, each(func(ix *Index, n int64) { ix.Reads = max(ix.Reads, n) }), `SELECT INDEX_NAME AS name, ROWS_READ AS n
+		FROM information_schema.INDEX_STATISTICS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Schema, t.Name)
 }

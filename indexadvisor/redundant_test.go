@@ -136,8 +136,15 @@ func TestDropIsUndoneOnServers(t *testing.T) {
 
 // An index is called unused when neither the workload's plans nor the
 // server's counters know of a use, and nothing else needs it.
-func TestUnusedIndexesOnMySQL(t *testing.T) {
-	srv := testservers.MySQL(t) // MariaDB counts no use by default
+func TestUnusedIndexes(t *testing.T) {
+	t.Run("MySQL", func(t *testing.T) { unusedIndexes(t, testservers.MySQL(t), "INVISIBLE") })
+	t.Run("MariaDB with performance_schema", func(t *testing.T) {
+		unusedIndexes(t, testservers.MariaDB(t, "--performance-schema=ON"), "IGNORED")
+	})
+	t.Run("MariaDB with userstat", func(t *testing.T) { unusedIndexes(t, testservers.MariaDB(t, "--userstat=ON"), "IGNORED") })
+}
+
+func unusedIndexes(t *testing.T, srv *testservers.Server, hidden string) {
 	schema := srv.Schema(t)
 	db := srv.DB(t, schema)
 	fill(t, db, 5000)
@@ -160,7 +167,7 @@ func TestUnusedIndexesOnMySQL(t *testing.T) {
 	for _, s := range a.Suggestions {
 		if s.Kind == Drop {
 			dropped = append(dropped, s.Name)
-			if !strings.Contains(s.Trial, "INVISIBLE") || !strings.Contains(s.Reason, "Neither sees") {
+			if !strings.Contains(s.Trial, hidden) || !strings.Contains(s.Reason, "Neither sees") {
 				t.Errorf("%+v", s)
 			}
 		}
@@ -168,4 +175,23 @@ func TestUnusedIndexesOnMySQL(t *testing.T) {
 	if d := cmp.Diff([]string{"unused"}, dropped); d != "" {
 		t.Errorf("%s\n%s", d, strings.Join(a.Notes, "\n"))
 	}
+}
+
+// Where the server counts no use of indexes, none is called unused, and the
+// advice says why.
+func TestUseThatIsNotCounted(t *testing.T) {
+	srv := testservers.MariaDB(t)
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	fill(t, db, 3000)
+	exec(t, db, "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, pad VARCHAR(100), KEY used (a), KEY unused (b))",
+		"INSERT INTO t SELECT i, i % 500, i % 500, REPEAT('x', 100) FROM seq", "ANALYZE TABLE t")
+	a, err := New(MySQL(db), Options{}).AdviseAll(context.Background(), []Query{{Schema: schema, SQL: "SELECT * FROM t WHERE a = 5"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Suggestions) > 0 {
+		t.Errorf("got %s", short(a))
+	}
+	wantNote(t, a, "none is called unused")
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // suggest words the choice of one index.
-func (r *run) suggest(w *workload, chosen []candidate, c candidate) Suggestion {
+func (r *run) suggest(w *workload, chosen []candidate, c candidate, taken map[string]bool) Suggestion {
 	t := c.table
 	rest := slices.DeleteFunc(slices.Clone(chosen), func(d candidate) bool { return d.key == c.key })
 	parts, columns := generated(w, t, c.parts)
 	s := Suggestion{
 		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: parts,
-		Name:  indexName(t, parts),
+		Name:  indexName(t, parts, taken),
 		Bytes: t.indexBytes(c.parts, max(1, r.rowsOf(t)), r.server.pageSize()),
 	}
 	var before, after, gain, all float64
@@ -254,16 +254,27 @@ func (x *access) orderRejected(server Server, b *block, c candidate) string {
 	if b.limit >= 0 && other.ordered && other.out > float64(b.limit) {
 		rows *= float64(b.limit) / other.out
 	}
-	names := make([]string, len(parts))
-	for i, p := range parts {
-		names[i] = p.String()
+	if !slices.ContainsFunc(b.order, func(o orderItem) bool { return !o.desc }) {
+		for i := range parts {
+			parts[i].Desc = false // the index is read backwards
+		}
 	}
-	return fmt.Sprintf("The ORDER BY was considered: (%s) would spare the sorting, but reads about %d rows where this reads %d.",
-		strings.Join(names, ", "), round(rows), round(mine.entries))
+	if round(rows) <= round(mine.entries) {
+		return fmt.Sprintf("The ORDER BY was considered: %s would spare the sorting, but of %s that is not worth a column.",
+			partList(parts), amount(int(round(mine.out)), "row"))
+	}
+	return fmt.Sprintf("The ORDER BY was considered: %s would spare the sorting, but reads about %d rows where this reads %d.",
+		partList(parts), round(rows), round(mine.entries))
 }
 
-// indexName makes a name that the table does not have.
-func indexName(t *Table, parts []Part) string {
+// nameKey tells a name of an index of one table from others.
+func nameKey(t *Table, name string) string {
+	return t.Schema + "\x00" + t.Name + "\x00" + strings.ToLower(name)
+}
+
+// indexName makes a name that the table does not have, and that no other
+// suggestion has taken.
+func indexName(t *Table, parts []Part, taken map[string]bool) string {
 	var words []string
 	for _, p := range parts {
 		switch {
@@ -285,7 +296,7 @@ func indexName(t *Table, parts []Part) string {
 	}
 	base = strings.TrimRight(base, " ")
 	name := base
-	for n := 2; slices.ContainsFunc(t.Indexes, func(ix Index) bool { return strings.EqualFold(ix.Name, name) }); n++ {
+	for n := 2; taken[nameKey(t, name)] || slices.ContainsFunc(t.Indexes, func(ix Index) bool { return strings.EqualFold(ix.Name, name) }); n++ {
 		name = fmt.Sprintf("%s_%d", base, n)
 	}
 	return name
@@ -424,7 +435,11 @@ func (r *run) explain(w *workload, chosen []candidate) {
 					if s.access.table == nil || s.index != nil && s.index.Name == "" {
 						continue // it uses a new index
 					}
-					if text := r.verdict(b, s); !seen[text] {
+					text := r.outweighed(w, it, s, chosen)
+					if text == "" {
+						text = r.verdict(b, s)
+					}
+					if !seen[text] {
 						seen[text] = true
 						r.note("%s%s", who, text)
 					}
@@ -445,6 +460,37 @@ func (r *run) explain(w *workload, chosen []candidate) {
 		}
 		it.spread(r, w.server, who, chosen)
 	}
+}
+
+// outweighed says which index the query would have gained from, had the
+// workload's writes, or the limits, not kept it out; "" if there is none.
+func (r *run) outweighed(w *workload, it *item, s step, chosen []candidate) string {
+	best, saved, rows := candidate{}, 0.0, 0.0
+	now := it.cost(w.server, chosen)
+	for _, c := range it.candidates {
+		with := append(slices.Clone(chosen), c)
+		if gain := now - it.cost(w.server, with); c.table == s.access.table && gain > saved && r.gains(it, gain, now) {
+			best, saved, rows = c, gain, it.read(w.server, with)
+		}
+	}
+	if saved == 0 {
+		return ""
+	}
+	parts, _ := generated(w, best.table, best.parts)
+	text := fmt.Sprintf("%s.%s: an index on %s would read %d rows instead of %d, but ", best.table.Schema, best.table.Name, partList(parts), round(rows), round(it.read(w.server, chosen)))
+	with := append(slices.Clone(chosen), best)
+	before, after := w.total(chosen), w.total(with)
+	writes := 0.0
+	for _, other := range w.items {
+		writes += other.weight * (other.writeCost(w.server, with) - other.writeCost(w.server, chosen))
+	}
+	switch {
+	case after < 0.997*before:
+		return text + "the limits on new indexes leave no room for it"
+	case writes > 0:
+		return text + "maintaining it costs the workload's writes more than its queries gain"
+	}
+	return ""
 }
 
 // verdict says why a table gets no new index.
@@ -478,20 +524,28 @@ func (r *run) verdict(b *block, s step) string {
 	return fmt.Sprintf("%s: nothing is suggested, as no index gains enough: %d of %d rows meet the conditions", name, round(x.match(all)), round(n))
 }
 
-// spread says where the texts of a class need different numbers of rows.
+// spread says where the texts of a class differ: in the rows that they need,
+// and in whether they gain.
 func (it *item) spread(r *run, server Server, who string, chosen []candidate) {
 	if len(it.variants) < 2 {
 		return
 	}
 	var lowest, highest float64
+	gaining := 0
 	for i, a := range it.variants {
-		_, n := a.cost(server, indexSet(chosen))
+		cost, n := a.cost(server, indexSet(chosen))
 		if i == 0 || n < lowest {
 			lowest = n
 		}
 		highest = max(highest, n)
+		if before, _ := a.cost(server, indexSet(nil)); cost < 0.9*before {
+			gaining++
+		}
 	}
 	if highest > 10*max(1, lowest) {
 		r.note("%sthe values matter: with the indexes suggested, %d texts of the class read from %d to %d rows", who, len(it.variants), round(lowest), round(highest))
+	}
+	if len(chosen) > 0 && gaining < len(it.variants) {
+		r.note("%sthe values matter: %d of %d texts of the class gain from the indexes suggested, the others do not", who, gaining, len(it.variants))
 	}
 }

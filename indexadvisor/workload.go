@@ -119,13 +119,23 @@ func (r *run) drops(ctx context.Context, w *workload, chosen []candidate) []Sugg
 		if asked == 0 {
 			continue
 		}
+		if !slices.ContainsFunc(t.Indexes, func(ix Index) bool { return ix.Reads >= 0 }) {
+			if len(t.Indexes) > 0 {
+				r.note("%s.%s: the server does not count the use of indexes (performance_schema is off, userstat too), or the account may not see it, so that none is called unused", t.Schema, t.Name)
+			}
+			continue
+		}
 		for i := range t.Indexes {
 			ix := &t.Indexes[i]
 			if ix.Unique || gone[ix.Name] || ix.Reads != 0 || used[t.Schema+"\x00"+t.Name+"\x00"+ix.Name] || t.needed(ix) || r.hinted(w, t, ix.Name) {
 				continue
 			}
-			out = append(out, r.drop(t, ix, fmt.Sprintf("None of the %d plans of this workload uses %s, and the server has counted no read of it since its counters began. "+
-				"Neither sees statements that were not logged, work that comes once a month, or the other servers of a replication group.", asked, ix.Name)))
+			since := "since its counters began"
+			if r.server.Uptime > 0 {
+				since = fmt.Sprintf("in the %v since it was started", r.server.Uptime)
+			}
+			out = append(out, r.drop(t, ix, fmt.Sprintf("None of the %d plans of this workload uses %s, and the server has counted no read of it %s. "+
+				"Neither sees statements that were not logged, work that comes once a month, or the other servers of a replication group.", asked, ix.Name, since)))
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/quern-dev/quern/digest"
@@ -81,6 +82,7 @@ func TestWritesCountAgainstAnIndex(t *testing.T) {
 	if short(busy) != "" {
 		t.Errorf("with a million writes for one read: %s", short(busy))
 	}
+	wantNote(t, busy, "maintaining it costs the workload's writes more than its queries gain")
 }
 
 func TestLimitsAreKept(t *testing.T) {
@@ -96,6 +98,7 @@ func TestLimitsAreKept(t *testing.T) {
 	if n := len(two.Suggestions); n != 2 {
 		t.Errorf("%d suggestions with a limit of 2", n)
 	}
+	wantNote(t, two, "the limits on new indexes leave no room for it")
 	if n := len(m.adviseAll(Options{MaxIndexes: 3}, qs...).Suggestions); n != 3 {
 		t.Errorf("%d suggestions with a limit of 3 per table", n)
 	}
@@ -163,6 +166,42 @@ func TestSamplesOfAClassDecideTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNote(t, a, "the values matter")
+	wantNote(t, a, "1 of 2 texts of the class gain from the indexes suggested, the others do not")
+	// Whichever text comes first, the advice is the same and says the same.
+	swapped, err := New(&m.Rows, Options{}).Advise(context.Background(), Query{Schema: "s", SQL: q.Samples[0], Samples: []string{q.SQL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(short(a), short(swapped)); d != "" {
+		t.Error(d)
+	}
+	wantNote(t, swapped, "1 of 2 texts")
+}
+
+// Two indexes that differ in direction only need two names, and so does one
+// whose name the table has.
+func TestNamesDoNotCollide(t *testing.T) {
+	m := wide(t, "KEY IX_A (v, two)")
+	a := m.adviseAll(Options{}, Query{SQL: "SELECT * FROM t ORDER BY a, b LIMIT 5", PerDay: 1e5}, Query{SQL: "SELECT * FROM t ORDER BY a, b DESC LIMIT 5", PerDay: 1e5},
+		Query{SQL: "SELECT * FROM t ORDER BY a DESC, d LIMIT 5", PerDay: 1e5})
+	names := map[string]bool{}
+	for _, s := range a.Suggestions {
+		if s.Kind != Drop {
+			names[strings.ToLower(s.Name)] = true
+		}
+	}
+	if len(names) != 3 || names["ix_a"] {
+		t.Errorf("the names are %v: %s", names, short(a))
+	}
+	if got := indexName(m.Tables[0], []Part{{Name: "a"}}, nil); got != "ix_a_2" {
+		t.Errorf("beside IX_A the name is %s", got)
+	}
+	long := strings.Repeat("ö", 64)
+	for _, parts := range [][]Part{{{Name: long}}, {{Name: long}, {Name: "b`c"}}, {{Expr: "a + 1"}}} {
+		if got := indexName(m.Tables[0], parts, nil); utf8.RuneCountInString(got) > 64 || strings.Contains(got, "`") {
+			t.Errorf("the name for %v is %s", parts, got)
+		}
+	}
 }
 
 // slow delays every count, so that the context ends in the middle.
