@@ -71,8 +71,6 @@ func TestObservationIsWhatTheProfileSays(t *testing.T) {
 	}
 }
 
-// However many classes are offered, by however many goroutines, while windows
-// are closed under them: every observation is in one of the profiles, once.
 func TestRowsThatAreNotKnownAreInNoMean(t *testing.T) {
 	c := NewCollector(CollectorOptions{})
 	c.Observe(Observation{SQL: "select 1", RowsSent: 4})                  // known, as it is not 0
@@ -89,6 +87,8 @@ func TestRowsThatAreNotKnownAreInNoMean(t *testing.T) {
 	}
 }
 
+// However many classes are offered, by however many goroutines, while windows
+// are closed under them: every observation is in one of the profiles, once.
 func TestCollectorLosesNothing(t *testing.T) {
 	for _, o := range []CollectorOptions{
 		{},
