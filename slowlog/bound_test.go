@@ -2,33 +2,11 @@ package slowlog
 
 import (
 	"io"
+	"os"
 	"testing"
+
+	"github.com/quern-dev/quern/internal/flood"
 )
-
-// endless is an input of a first text and then another, again and again.
-type endless struct {
-	first, again string
-	left         int // bytes to give
-	at           int // in again
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	if e.left <= 0 {
-		return 0, io.EOF
-	}
-	n := 0
-	if e.first != "" {
-		n = copy(p, e.first)
-		e.first = e.first[n:]
-	}
-	for n < len(p) && n < e.left {
-		k := copy(p[n:], e.again[e.at:])
-		e.at = (e.at + k) % len(e.again)
-		n += k
-	}
-	e.left -= n
-	return n, nil
-}
 
 // hostile are texts that a log, or a client through it, may go on with forever.
 var hostile = []struct{ name, first, again string }{
@@ -69,12 +47,21 @@ var hostile = []struct{ name, first, again string }{
 	{"torn headers", "# Query_time: 1\nSELECT ", "x# Time: 2026-11-30T11:26:27Z\n# User@Host: a\n"},
 }
 
-// TestReaderTakesBoundedMemory gives the Reader 8 MiB of each kind and keeps
-// statements of at most 256 KiB: its window stays small.
+// TestReaderTakesBoundedMemory gives the Reader 8 MiB of each kind, with
+// QUERN_LONG=1 more than 4 GiB of some, and keeps statements of at most 256 KiB:
+// its window stays small.
 func TestReaderTakesBoundedMemory(t *testing.T) {
+	long := map[string]bool{
+		"a line without a header": true, "a statement on one line": true, "a statement of many lines": true, "a use line": true,
+		"values on one header line": true, "an open literal": true, "a Time line": true, "a banner's first line": true,
+	}
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewReader(&endless{first: tt.first, again: tt.again, left: 8 << 20})
+			in := &flood.Text{First: tt.first, Again: tt.again, Size: 8 << 20}
+			if long[tt.name] && os.Getenv("QUERN_LONG") == "1" {
+				in.Size = 4<<30 + 1
+			}
+			r := NewReader(in)
 			r.ReuseEvent = true
 			r.MaxStatement = 256 << 10
 			for _, err := range r.All() {
@@ -88,17 +75,40 @@ func TestReaderTakesBoundedMemory(t *testing.T) {
 			if n := cap(r.buf); n > 6<<20 {
 				t.Errorf("a window of %d MiB", n>>20)
 			}
-			if n := r.Stats().Bytes; n < 8<<20 {
-				t.Errorf("read %d MiB of 8", n>>20)
+			if n := in.InUse(); n > 64<<20 {
+				t.Errorf("%d MiB in use", n>>20)
+			}
+			if n := r.Stats().Bytes; n != in.Size {
+				t.Errorf("read %d bytes of %d", n, in.Size)
 			}
 		})
+	}
+}
+
+// A header of a million values, ten with QUERN_LONG=1, with the options that
+// people have.
+func TestMillionsOfValuesTakeBoundedMemory(t *testing.T) {
+	n := 1_000_000
+	if os.Getenv("QUERN_LONG") == "1" {
+		n *= 10
+	}
+	for _, again := range []string{"  a: 1", "\n# a: 1", "  Query_time: 1", "  Schema: x"} {
+		in := &flood.Text{First: "# User@Host: a[a] @ h []\n# Query_time: 1", Again: again, Size: int64(n * len(again))}
+		for _, err := range NewReader(in).All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := in.InUse(); n > 256<<20 {
+			t.Errorf("%q: %d MiB in use, want 256 at most", again, n>>20)
+		}
 	}
 }
 
 func TestEachFindsWhatReadFindsOfHostileLogs(t *testing.T) {
 	for _, tt := range hostile {
 		t.Run(tt.name, func(t *testing.T) {
-			data, err := io.ReadAll(&endless{first: tt.first, again: tt.again, left: 80 << 10})
+			data, err := io.ReadAll(&flood.Text{First: tt.first, Again: tt.again, Size: 80 << 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,22 +120,21 @@ func TestEachFindsWhatReadFindsOfHostileLogs(t *testing.T) {
 
 func TestOtherSourcesTakeBoundedMemory(t *testing.T) {
 	const entry = "2026-11-30T11:28:16.763108Z\t  226 Query\t"
-	type input = endless
-	for name, in := range map[string]input{
-		"a line":                         {again: "x"},
-		"lines":                          {again: "x\n"},
-		"tabs":                           {again: "\t"},
-		"quotes":                         {again: `"`},
-		"a quoted value":                 {first: `"`, again: "x"},
-		"a quoted value of many lines":   {first: `"`, again: "x\n"},
-		"backslashes":                    {first: `"`, again: `\`},
-		"entries":                        {again: entry + "SELECT 1\n"},
-		"an entry":                       {first: entry, again: "x"},
-		"an entry of many lines":         {first: entry, again: "x\n"},
-		"an open literal over entries":   {first: entry + "'", again: entry + "\n"},
-		"literals that close on entries": {first: entry + "'", again: entry + "'\n"},
-		"a vertical row":                 {first: "*************************** 1. row ***************************\n  sql_text: ", again: "x\n"},
-		"vertical rows":                  {again: "*************************** 1. row ***************************\n  start_time: 1\n"},
+	for name, in := range map[string]flood.Text{
+		"a line":                         {Again: "x"},
+		"lines":                          {Again: "x\n"},
+		"tabs":                           {Again: "\t"},
+		"quotes":                         {Again: `"`},
+		"a quoted value":                 {First: `"`, Again: "x"},
+		"a quoted value of many lines":   {First: `"`, Again: "x\n"},
+		"backslashes":                    {First: `"`, Again: `\`},
+		"entries":                        {Again: entry + "SELECT 1\n"},
+		"an entry":                       {First: entry, Again: "x"},
+		"an entry of many lines":         {First: entry, Again: "x\n"},
+		"an open literal over entries":   {First: entry + "'", Again: entry + "\n"},
+		"literals that close on entries": {First: entry + "'", Again: entry + "'\n"},
+		"a vertical row":                 {First: "*************************** 1. row ***************************\n  sql_text: ", Again: "x\n"},
+		"vertical rows":                  {Again: "*************************** 1. row ***************************\n  start_time: 1\n"},
 	} {
 		open := map[string]func(io.Reader) (Source, *records){
 			"general":  func(r io.Reader) (Source, *records) { g := NewGeneralReader(r); return g, &g.records },
@@ -136,7 +145,7 @@ func TestOtherSourcesTakeBoundedMemory(t *testing.T) {
 		}
 		for kind, open := range open {
 			in := in
-			in.left = 5 << 18
+			in.Size = 5 << 18
 			s, r := open(&in)
 			r.MaxStatement = 64 << 10
 			for _, err := range s.All() {
