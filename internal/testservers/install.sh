@@ -134,15 +134,15 @@ mysql() {
 	echo "MySQL: $(cat "$tmp/log")"
 }
 
-chromium() {
+browser() {
 	for program in chromium chromium-browser google-chrome; do
 		if command -v $program >/dev/null; then
-			echo "Chromium: $(command $program --version 2>/dev/null)" # not this function
+			echo "Chromium: $($program --version 2>/dev/null)"
 			return
 		fi
 	done
 	apt_install Chromium chromium fonts-dejavu-core || return
-	echo "Chromium: $(command chromium --version)"
+	echo "Chromium: $(chromium --version)"
 }
 
 dry=
@@ -155,7 +155,8 @@ status=0
 for what; do
 	: >"$tmp/log"
 	case $what in
-	cc | mariadb | mysql | chromium) "$what" || status=1 ;;
+	cc | mariadb | mysql) "$what" || status=1 ;;
+	chromium) browser || status=1 ;;
 	*) echo "usage: install.sh [-n] [cc|mariadb|mysql|chromium]..." >&2; exit 2 ;;
 	esac
 done
