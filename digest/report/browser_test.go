@@ -255,15 +255,23 @@ func (b *browser) key(key string) {
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
 }
 
-// click clicks into the middle of an element.
+// click clicks into the middle of an element, once it has come to rest.
 func (b *browser) click(selector string) {
 	b.t.Helper()
-	at, ok := b.eval(`(() => { const e = document.querySelector(` + "`" + selector + "`" + `); e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
-	if !ok {
-		b.t.Fatalf("no place of %s", selector)
+	b.eval("document.querySelector(`" + selector + "`).scrollIntoView({block: 'center', behavior: 'instant'})")
+	place := "(() => { const r = document.querySelector(`" + selector + "`).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()"
+	at := b.eval(place)
+	for range 100 {
+		time.Sleep(50 * time.Millisecond)
+		now := b.eval(place)
+		if cmp.Equal(at, now) {
+			break
+		}
+		at = now
 	}
-	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		b.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
+	x, y := at.([]any)[0], at.([]any)[1]
+	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
+		b.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}, nil)
 	}
 }
 
@@ -352,6 +360,26 @@ func TestInABrowserThePageSortsAndFilters(t *testing.T) {
 	b.silent(url)
 }
 
+func TestInABrowserPlansAreFoundAndFindingsLeadToTheirClasses(t *testing.T) {
+	b := newBrowser(t)
+	url := b.open(page(t, withPlans(t)))
+	b.key("/")
+	b.call("Input.insertText", map[string]any{"text": "critical: full-scan of orders"}, nil)
+	b.want(rows, "2")
+	b.want(sections, "2")
+	b.key("Escape")
+	b.want(sections, "1 2 3")
+	b.click(`.findings li:nth-child(2) a[href="#c2"]`)
+	for range 100 { // following a link takes its time
+		if b.eval(`location.hash`) != "" {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.want(`location.hash + ' ' + document.querySelector(':target h3 span')?.textContent`, "#c2 2")
+	b.silent(url)
+}
+
 // contrasts returns the texts whose contrast to what is behind them is below what
 // WCAG 2.2 asks for (AA: 4.5, or 3 for large text), over the bars as well.
 const contrasts = `(() => {
@@ -387,6 +415,7 @@ func TestInABrowserThePageFitsAndCanBeRead(t *testing.T) {
 	r.Findings, r.Sources, r.Interrupted, r.Limit = s.Findings, s.Sources, true, 4
 	for name, html := range map[string]string{
 		"profile": page(t, r),
+		"plans":   page(t, withPlans(t)),
 		"goals":   goalsPage(t, shopGoals(t, "search:p95<1s,p99<3s; cart:p95<500ms; nowhere:p99<1s", loggen.RequestOptions{Seed: 1})),
 	} {
 		b.t.Logf("the page of a %s", name)
@@ -411,10 +440,10 @@ func TestInABrowserThePageFitsAndCanBeRead(t *testing.T) {
 func TestInABrowserThePageNeedsNoScript(t *testing.T) {
 	b := newBrowser(t)
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
-	r := shop(t)
-	url := b.open(page(t, r))
-	b.want(rows, "1 2 3 4")
-	b.want(sections, "1 2 3 4")
+	url := b.open(page(t, withPlans(t)))
+	b.want(rows, "1 2 3")
+	b.want(sections, "1 2 3")
+	b.want(`[...document.querySelectorAll('details')].every(d => d.open)`, true)
 	b.want(`getComputedStyle(document.getElementById('filter').closest('p')).display + document.querySelectorAll('th button').length`, "none0")
 	b.silent(url)
 }
@@ -429,9 +458,11 @@ func TestInABrowserAHostileLogDoesNothing(t *testing.T) {
 	for c := range r.Profile.Classes() {
 		r.Sections = map[digest.ID][]report.Section{c.ID: {{Title: evil, Text: evil}}}
 	}
-	url := b.open(page(t, r))
-	b.want(`typeof window.owned + document.images.length`, "undefined0")
-	b.silent(url)
+	for _, r := range []*report.Report{r, hostilePlans(evil)} {
+		url := b.open(page(t, r))
+		b.want(`typeof window.owned + document.images.length`, "undefined0")
+		b.silent(url)
+	}
 }
 
 func TestInABrowserAThousandClassesFilter(t *testing.T) {

@@ -62,6 +62,37 @@ func textLines(s string) []string {
 	return lines
 }
 
+// Sections are texts of other programs: what they quote, such as a statement, may
+// be of any length.
+const (
+	lineBytes    = 2_000     // of a line
+	sectionBytes = 16_000    // of a section on a class
+	overallBytes = 1_000_000 // of one on the whole
+)
+
+// sectionLines returns the lines of a section's text, as textLines does, and not more
+// of them than the limit in bytes. What is cut ends with a mark.
+func sectionLines(text string, limit int) []string {
+	text, cut := cutText(text, limit)
+	lines := textLines(text)
+	if cut {
+		lines = append(lines, "…")
+	}
+	for i, l := range lines {
+		lines[i] = short(l, lineBytes)
+	}
+	return lines
+}
+
+// short returns a printable text, or the beginning of it with a mark behind.
+func short(s string, bytes int) string {
+	s, cut := cutText(s, bytes)
+	if cut {
+		s += "…"
+	}
+	return s
+}
+
 // columns returns how many columns of a terminal a printable text takes.
 func columns(s string) int {
 	n := 0

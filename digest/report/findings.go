@@ -24,6 +24,10 @@ func upTo(gain float64) string {
 	return "up to " + percent(gain) + " of the load"
 }
 
+// phrase returns a text of a finding for people. What a server says of a plan can
+// quote a statement of any length.
+func phrase(s string) string { return printable(short(s, lineBytes)) }
+
 // subject names what a case is about.
 func subject(c *finding.Case) string {
 	if c.Class == nil {
@@ -51,8 +55,8 @@ func checked(e *finding.Examination) (fine, plans []string, limits string, missi
 			fine = append(fine, c.Title+" ("+c.Limit+")")
 			continue
 		}
-		plans = append(plans, printable(c.Fine))
-		if l := printable(c.Limit); !slices.Contains(of, l) {
+		plans = append(plans, phrase(c.Fine))
+		if l := phrase(c.Limit); !slices.Contains(of, l) {
 			of = append(of, l)
 		}
 	}
@@ -71,7 +75,7 @@ func (t *text) findings(shown []*digest.Class) {
 	for i := range e.Findings {
 		f := &e.Findings[i]
 		t.line()
-		head := fmt.Sprintf("%2d  %s", i+1, f.Title)
+		head := clip(fmt.Sprintf("%2d  %s", i+1, phrase(f.Title)), t.width)
 		tail := upTo(f.Gain)
 		if gap := t.width - columns(head) - columns(tail); gap >= 2 {
 			t.line(t.in(bold, head), strings.Repeat(" ", gap), t.in(accent, tail))
@@ -79,7 +83,7 @@ func (t *text) findings(shown []*digest.Class) {
 			t.line(t.in(bold, head))
 			t.line("    ", t.in(accent, tail))
 		}
-		for _, l := range wrap(f.Why, t.width-4) {
+		for _, l := range wrap(phrase(f.Why), t.width-4) {
 			t.line("    ", l)
 		}
 		for _, a := range f.Actions {
@@ -100,9 +104,9 @@ func (t *text) findings(shown []*digest.Class) {
 				of = clip(rank+" "+s, t.width-14) + ": "
 			}
 			label := right(percent(c.Gain), 10) + "  "
-			lines := wrap(of+printable(c.Evidence), t.width-12)
+			lines := wrap(of+phrase(c.Evidence), t.width-12)
 			if c.Try != "" {
-				lines = append(lines, wrap(printable(c.Try), t.width-12)...)
+				lines = append(lines, wrap(phrase(c.Try), t.width-12)...)
 			}
 			for _, l := range lines {
 				t.line(t.in(dim, label), l)
@@ -135,7 +139,7 @@ const remedyWidth = len("get rid of it")
 // action writes a remedy and what it means here.
 func (t *text) action(a finding.Action) {
 	label := pad(a.Remedy.String(), remedyWidth) + "  "
-	for _, l := range wrap(printable(actionText(a)), t.width-4-len(label)) {
+	for _, l := range wrap(phrase(actionText(a)), t.width-4-len(label)) {
 		t.line("    ", t.in(accent, label), l)
 		label = strings.Repeat(" ", len(label))
 	}
@@ -160,7 +164,7 @@ func planned(e *finding.Examination) string {
 		if i == caseLimit {
 			return s + fmt.Sprintf("; and %d more without one", len(p.Missing)-i)
 		}
-		s += "; none of " + m.Class.Short() + ": " + clip(printable(m.Why), 200)
+		s += "; none of " + m.Class.Short() + ": " + clip(phrase(m.Why), 200)
 	}
 	return s
 }
@@ -191,9 +195,9 @@ type caseView struct {
 func (r *Report) findingsView(shown []*digest.Class) *findingsView {
 	v := &findingsView{Plans: planned(r.Findings)}
 	for _, f := range r.Findings.Findings {
-		fv := findingView{Title: f.Title, Why: f.Why, Gain: upTo(f.Gain)}
+		fv := findingView{Title: phrase(f.Title), Why: phrase(f.Why), Gain: upTo(f.Gain)}
 		for _, a := range f.Actions {
-			fv.Actions = append(fv.Actions, note{Name: a.Remedy.String(), Text: printable(actionText(a))})
+			fv.Actions = append(fv.Actions, note{Name: a.Remedy.String(), Text: phrase(actionText(a))})
 		}
 		for i := range f.Cases {
 			if i == caseLimit {
@@ -201,7 +205,7 @@ func (r *Report) findingsView(shown []*digest.Class) *findingsView {
 				break
 			}
 			c := &f.Cases[i]
-			fv.Cases = append(fv.Cases, caseView{rankOf(c.Class, shown), subject(c), printable(c.Evidence), printable(c.Try), percent(c.Gain), width(c.Gain)})
+			fv.Cases = append(fv.Cases, caseView{rankOf(c.Class, shown), subject(c), phrase(c.Evidence), phrase(c.Try), percent(c.Gain), width(c.Gain)})
 		}
 		v.Findings = append(v.Findings, fv)
 	}

@@ -55,7 +55,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Findings != nil {
 		v.Findings = r.findingsView(shown)
 	}
-	v.Overall = viewSections(r.Overall)
+	v.Overall = viewSections(r.Overall, overallBytes)
 	for i, c := range shown {
 		v.Classes = append(v.Classes, r.classView(i+1, c, times))
 	}
@@ -259,7 +259,7 @@ func (r *Report) classView(rank int, c *digest.Class, times timeAxis) *classView
 		text, _ := cutText(c.Fingerprint, sampleBytes(rank))
 		v.Sample = highlight(text)
 	}
-	v.Sections = viewSections(r.Sections[c.ID])
+	v.Sections = viewSections(r.Sections[c.ID], sectionBytes)
 	return v
 }
 
@@ -284,9 +284,9 @@ func sampleBytes(rank int) int {
 	return 600
 }
 
-func viewSections(sections []Section) (list []Section) {
+func viewSections(sections []Section, limit int) (list []Section) {
 	for _, s := range sections {
-		list = append(list, Section{printable(s.Title), strings.Join(textLines(s.Text), "\n")})
+		list = append(list, Section{phrase(s.Title), strings.Join(sectionLines(s.Text, limit), "\n")})
 	}
 	return list
 }

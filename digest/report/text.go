@@ -32,7 +32,7 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	if r.Findings != nil {
 		t.findings(shown)
 	}
-	t.sections(r.Overall)
+	t.sections(r.Overall, overallBytes)
 	for i, c := range shown {
 		t.class(i+1, c)
 	}
@@ -251,14 +251,14 @@ func (t *text) class(rank int, c *digest.Class) {
 	t.line()
 	t.facts(c)
 	t.sample(c)
-	t.sections(t.report.Sections[c.ID])
+	t.sections(t.report.Sections[c.ID], sectionBytes)
 }
 
-func (t *text) sections(list []Section) {
+func (t *text) sections(list []Section, limit int) {
 	for _, s := range list {
 		t.line()
-		t.line(t.in(bold, printable(s.Title)))
-		for _, l := range textLines(s.Text) {
+		t.line(t.in(bold, phrase(s.Title)))
+		for _, l := range sectionLines(s.Text, limit) {
 			for _, l := range wrap(l, t.width-2) {
 				t.line("  ", l)
 			}
