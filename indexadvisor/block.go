@@ -16,6 +16,7 @@ import (
 type block struct {
 	accesses []*access
 	edges    []edge
+	same     []edge      // equal columns of one table
 	order    []orderItem // over base columns; nil if there is none
 	sorted   bool        // an ORDER BY is there that no index can serve
 	group    []orderItem

@@ -261,7 +261,7 @@ func (c *classifier) compare(p *Predicate, op opcode.Op, left, right ast.ExprNod
 	}
 	if why, class := c.comparable(col, op, right); why != "" {
 		p.filter(why)
-		if col.text() && kindOf(right) == numberKind {
+		if (col.text() || col.binary()) && kindOf(right) == numberKind {
 			p.Try = "compare with a string: quote the number"
 		}
 		return
@@ -293,7 +293,7 @@ func (c *classifier) comparable(col *Column, op opcode.Op, e ast.ExprNode) (why 
 		return "a comparison with NULL is never true", 0
 	case k == nullKind:
 		return "", 0
-	case col.text() && (k == numberKind || k == fractionKind || k == temporalKind):
+	case (col.text() || col.binary()) && (k == numberKind || k == fractionKind || k == temporalKind):
 		return "the server converts every " + col.Type + " value of the column to compare it with a " + kindNames[k], 0
 	case (col.Type == "enum" || col.Type == "set") && op != opcode.EQ && op != opcode.NullEQ && op != opcode.NE:
 		return "the order of an " + col.Type + " in the index is not that of its names", 0

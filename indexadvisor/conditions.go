@@ -58,6 +58,15 @@ func (a *analysis) finishCondition(b *block, c condition) {
 			}
 		}
 	}
+	if eq, ok := bare(c.expr).(*ast.BinaryOperationExpr); ok && len(own) == 1 && eq.Op == opcode.EQ && len(c.inner) == 0 {
+		l, lok := bare(eq.L).(*ast.ColumnNameExpr)
+		r, rok := bare(eq.R).(*ast.ColumnNameExpr)
+		if lok && rok {
+			if lr, rr := c.scope.resolve(l.Name), c.scope.resolve(r.Name); lr.access == own[0] && rr.access == own[0] && lr.column != rr.column {
+				b.same = append(b.same, edge{a: lr.access, b: rr.access, ac: lr.column, bc: rr.column})
+			}
+		}
+	}
 	for _, x := range own {
 		if x.table == nil || len(c.inner) > 0 && !slices.Contains(c.inner, x) {
 			continue // ON of an outer join does not filter its outer side
@@ -99,9 +108,10 @@ func rejectsNull(p *Predicate, e ast.ExprNode) bool {
 
 // transitive adds a = 5 where a = b and b = 5 are asked.
 func (a *analysis) transitive(b *block) {
-	for range b.edges {
+	equal := slices.Concat(b.edges, b.same)
+	for range equal {
 		added := false
-		for _, e := range b.edges {
+		for _, e := range equal {
 			if e.a.nulls || e.b.nulls {
 				continue
 			}

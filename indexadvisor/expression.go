@@ -16,6 +16,10 @@ import (
 // and a generated column where it has not.
 func (c *classifier) expression(p *Predicate, op opcode.Op, left, right ast.ExprNode) {
 	p.filter("the column stands inside an expression, and the index has the order of the column")
+	if b, ok := bare(left).(*ast.BinaryOperationExpr); ok && (mirror[b.Op] != 0 || b.Op == opcode.LogicAnd || b.Op == opcode.LogicOr) {
+		p.Try = "write the comparison alone, without comparing its truth"
+		return
+	}
 	p.Try = c.sargable(op, left, right)
 	if op == opcode.NullEQ || op == opcode.NE || uncountable(left) != "" {
 		return
