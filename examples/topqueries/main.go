@@ -158,6 +158,8 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		err = errors.New("-always-log is not a number")
 	case !slices.Contains([]string{"text", "json", "html"}, c.format):
 		err = fmt.Errorf("-format is %q, want text, json or html", c.format)
+	default:
+		err = c.checkOutputs()
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "topqueries:", err)
@@ -194,7 +196,10 @@ func save(p *digest.Profile, name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, b, 0o666)
+	return replaceFile(name, func(f *os.File) error {
+		_, err := f.Write(b)
+		return err
+	})
 }
 
 // load returns the profile that was saved under a name, nil if that is empty.
@@ -214,23 +219,18 @@ func load(name string) (*digest.Profile, error) {
 }
 
 // write writes the report where the command line says.
-func write(r *report.Report, c *config, stdout *os.File) (err error) {
-	out := stdout
-	if c.output != "" {
-		if out, err = os.Create(c.output); err != nil {
-			return err
+func write(r *report.Report, c *config, stdout *os.File) error {
+	to := func(out *os.File) error {
+		switch c.format {
+		case "json":
+			return r.WriteJSON(out)
+		case "html":
+			return r.WriteHTML(out)
 		}
-		defer func() {
-			if cerr := out.Close(); err == nil {
-				err = cerr
-			}
-		}()
+		return r.WriteText(out, report.TextOptions{Width: terminal.Columns(out), Color: terminal.Color(out)})
 	}
-	switch c.format {
-	case "json":
-		return r.WriteJSON(out)
-	case "html":
-		return r.WriteHTML(out)
+	if c.output != "" {
+		return replaceFile(c.output, to)
 	}
-	return r.WriteText(out, report.TextOptions{Width: terminal.Columns(out), Color: terminal.Color(out)})
+	return to(stdout)
 }
