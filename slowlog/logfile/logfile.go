@@ -92,7 +92,7 @@ func NewAny(r io.Reader, name string) (*File, error) {
 		}
 		plain, f.close = z, append(f.close, z)
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)) // the bound of zstd(1)
 		if err != nil {
 			return nil, fmt.Errorf("%s: zstd: %w", name, err)
 		}
