@@ -205,14 +205,14 @@ type run struct {
 	notes      []string
 	spent      Spent
 	counted    map[string]*Counts
-	distinct   map[string]float64
+	distinct   map[string]Distinct
 	prefixes   map[string]int // 0: whole; -1: refused
 	incomplete bool           // said why in a note, unless the context has ended
 	tables     map[string]*Table
 }
 
 func (v *Advisor) run() *run {
-	return &run{Advisor: v, tables: map[string]*Table{}, counted: map[string]*Counts{}, distinct: map[string]float64{}, prefixes: map[string]int{}}
+	return &run{Advisor: v, tables: map[string]*Table{}, counted: map[string]*Counts{}, distinct: map[string]Distinct{}, prefixes: map[string]int{}}
 }
 
 func (r *run) start(ctx context.Context) (err error) {
@@ -436,7 +436,7 @@ func (r *run) rowsOf(t *Table) float64 {
 
 // trifle is a cost, in page requests, that is not worth an index when it is
 // spared by one execution, but is when it is spared every second.
-const trifle = 100
+const trifle = 50
 
 // worth keeps the indexes whose gain is more than a trifle.
 func (r *run) worth(w *workload, chosen []candidate) []candidate {

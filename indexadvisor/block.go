@@ -54,7 +54,8 @@ type access struct {
 type edge struct {
 	a, b     *access
 	ac, bc   *Column
-	aok, bok bool // an index on a's (b's) column can be looked up with the other's value
+	aok, bok bool    // an index on a's (b's) column can be looked up with the other's value
+	share    float64 // of the pairs of rows that are equal
 }
 
 type orderItem struct {

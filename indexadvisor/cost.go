@@ -13,8 +13,8 @@ import (
 const (
 	rowCost  = 0.25
 	sortCost = 0.5
-	// restorePages is what finding the place in an index again costs, after
-	// the row of an entry was fetched from the table.
+	// restorePages is what finding the place in an index again costs MySQL,
+	// after the row of an entry was fetched from the table.
 	restorePages = 1
 	// groupCost is for a row put into a temporary table: looked up, and
 	// written or changed, and read again.
@@ -22,10 +22,35 @@ const (
 	// refusedCost is for an index entry that the pushed condition refuses:
 	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
 	refusedCost = 0.03
-	// lookups is how often the tree is descended for a range: twice to
-	// estimate it, once to read it.
-	lookups = 3
+	// recordBuffer is how many bytes of rows MySQL fetches from a range before
+	// it looks at the first: a LIMIT does not end the reading earlier.
+	recordBuffer = 128 << 10
+	// estimatePages is how many leaf pages of a range are read at most to
+	// estimate how many entries it has.
+	estimatePages = 10
+	// leastMatch is how many rows a look-up with another table's value finds
+	// at least.
+	leastMatch = 0.1
 )
+
+// descents is how often the tree is descended for a range: to estimate it,
+// MySQL at both ends and MariaDB once where these are near to each other, and
+// to read it.
+func (s Server) descents() float64 {
+	if s.MariaDB {
+		return 2
+	}
+	return 3
+}
+
+// fetchPages is what it costs to fetch a row by its primary key, from a tree
+// of some height, for an index entry.
+func (s Server) fetchPages(height float64) float64 {
+	if s.MariaDB {
+		return height
+	}
+	return height + restorePages
+}
 
 // step is how one table is read.
 type step struct {
@@ -34,6 +59,7 @@ type step struct {
 	entries float64 // index entries or rows read
 	lookups float64 // rows fetched by primary key
 	out     float64 // rows that meet all conditions
+	ahead   float64 // share of the reading that is done whatever the LIMIT
 	cost    float64
 	ordered bool // in the order that ORDER BY or GROUP BY wants
 	grouped bool
@@ -149,18 +175,17 @@ type joinColumn struct {
 
 func (b *block) joined(x *access, before uint64) []joinColumn {
 	var js []joinColumn
-	add := func(own, other *access, c, oc *Column, ok bool) {
+	add := func(e edge, other *access, c *Column, ok bool) {
 		if !ok || before>>other.id&1 == 0 || slices.ContainsFunc(js, func(j joinColumn) bool { return j.column == c }) {
 			return
 		}
-		d := max(1, x.distinct[strings.ToLower(c.Name)], other.distinct[strings.ToLower(oc.Name)])
-		js = append(js, joinColumn{c, 1 / d})
+		js = append(js, joinColumn{c, e.share})
 	}
 	for _, e := range b.edges {
 		if e.a == x && e.b != x {
-			add(e.a, e.b, e.ac, e.bc, e.aok)
+			add(e, e.b, e.ac, e.aok)
 		} else if e.b == x && e.a != x {
-			add(e.b, e.a, e.bc, e.ac, e.bok)
+			add(e, e.a, e.bc, e.bok)
 		}
 	}
 	return js
@@ -215,7 +240,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	for _, j := range js {
 		joint *= j.share
 	}
-	joint = max(joint, 1/max(1, n))
+	joint = max(joint, leastMatch/max(1, n))
 	out := x.match(all) * joint * share
 	perPage := max(1, float64(server.pageSize())*15/16/t.rowBytes())
 	tree := height(n, perPage)
@@ -229,10 +254,6 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		return s
 	}
 	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
-	descents := ranges * lookups
-	if before != 0 {
-		descents = 1 // planned once, read for each row before
-	}
 	s.entries = x.match(bound) * jshare
 	key := ix.Parts
 	clustered := t.clustered() && t.primaryKey() == ix
@@ -241,14 +262,25 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	}
 	covering := clustered || !b.dml && x.covers(key)
 	s.ordered, s.grouped = b.arranged(x, key, fixed, stop, before == 0)
+	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
 	if clustered {
-		s.cost = descents*tree + s.entries*(rowCost+1/perPage)
+		perLeaf = perPage
+	}
+	s.cost = height(n, perLeaf) + s.entries/perLeaf
+	if before == 0 && bound != 0 { // else planned once, read for each row before
+		s.cost = ranges*(server.descents()*height(n, perLeaf)+min(estimatePages, s.entries/ranges/perLeaf)) + s.entries/perLeaf
+	}
+	if clustered {
+		s.cost += s.entries * rowCost
 		return s
 	}
-	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
-	s.cost = descents*height(n, perLeaf) + s.entries/perLeaf
+	buffered := 0.0
+	if before == 0 && bound != 0 && server.readsAhead() {
+		buffered = x.buffered(s.entries)
+	}
 	if covering {
 		s.cost += s.entries * rowCost
+		s.ahead = min(1, buffered/max(1, s.entries))
 		return s
 	}
 	s.lookups = s.entries
@@ -261,8 +293,35 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	if server.MariaDB {
 		refused = rowCost
 	}
-	s.cost += s.lookups*(rowCost+tree+restorePages) + (s.entries-s.lookups)*refused
+	s.cost += s.lookups*(rowCost+server.fetchPages(tree)) + (s.entries-s.lookups)*refused
+	s.ahead = min(1, buffered/max(1, s.lookups))
 	return s
+}
+
+// readsAhead says whether the server fills its record buffer even where a
+// LIMIT wants fewer rows, as MySQL 9.7 was seen to do.
+func (s Server) readsAhead() bool { return !s.MariaDB && s.atLeast(9, 0, 0) }
+
+// buffered is how many rows MySQL reads ahead where it expects some number:
+// as many as its record buffer holds, each of the greatest size that it could
+// have up to the last column that is read, but no more than a tenth of those
+// expected, or 256. Rows with long values are not buffered.
+func (x *access) buffered(expected float64) float64 {
+	bytes, sum := 1.0, 0.0
+	for i := range x.table.Columns {
+		c := &x.table.Columns[i]
+		used := x.used[strings.ToLower(c.Name)]
+		if used && (c.blob() || !c.indexable()) {
+			return 0
+		}
+		if sum += float64(c.keyBytes(0)); c.Chars > 0 {
+			sum += 2
+		}
+		if used {
+			bytes = sum
+		}
+	}
+	return min(recordBuffer/bytes, max(256, expected/10))
 }
 
 // bind walks the parts of an index as far as look-ups go. It returns the
@@ -327,13 +386,13 @@ func (x *access) bind(ix *Index, js []joinColumn) (bound uint64, ranges, share f
 				// Rows come list value by list value: in no order at all.
 				stop = &Part{}
 			}
-			return bound, ranges, max(share, 1/max(1, x.rows())), fixed, stop
+			return bound, ranges, max(share, leastMatch/max(1, x.rows())), fixed, stop
 		}
 	}
 	if !single {
 		stop = &Part{}
 	}
-	return bound, ranges, max(share, 1/max(1, x.rows())), fixed, stop
+	return bound, ranges, max(share, leastMatch/max(1, x.rows())), fixed, stop
 }
 
 // leads says whether every key of a row list is among the parts.
@@ -553,7 +612,11 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 	needTemp := b.grouped && !grouped
 	if b.limit >= 0 && !needSort && !needTemp && p.out > float64(b.limit) && !b.grouped {
 		share := float64(b.limit) / p.out
-		p.cost, p.read, p.out = 3+p.cost*share, p.read*share, float64(b.limit)
+		first := p.steps[0]
+		begun := max(share, first.ahead)
+		p.cost = 3 + first.cost*begun + (p.cost-first.cost)*share
+		p.read = first.entries*begun + (p.read-first.entries)*share
+		p.out = float64(b.limit)
 	}
 	out := p.out
 	if needTemp {

@@ -86,10 +86,70 @@ type Cell struct {
 
 // Distinct is a number of different values.
 type Distinct struct {
-	Values  float64
-	Read    int64 // rows that were read
-	Sampled bool
-	Waited  time.Duration // for a busy server
+	Values float64
+	// Common are the most common values, most first; Rows and Nulls are how
+	// many rows the column has in all, and without a value. They are known
+	// for one column only, and estimates if Sampled.
+	Common      []Frequency
+	Rows, Nulls float64
+	Read        int64 // rows that were read
+	Sampled     bool
+	Waited      time.Duration // for a busy server
+}
+
+// Frequency is a value, as text, and how many rows have it.
+type Frequency struct {
+	Value string
+	Rows  float64
+}
+
+// joined is the share of the pairs of a row here and a row there that have
+// the same value. Common values are compared one by one; the others are taken
+// to be spread evenly, and those of the side that has fewer to be all there on
+// the other side (after PostgreSQL's eqjoinsel).
+func (d Distinct) joined(e Distinct) float64 {
+	if d.Rows == 0 || e.Rows == 0 {
+		return 1 / max(1, d.Values, e.Values)
+	}
+	there := map[string]float64{}
+	for _, f := range e.Common {
+		there[strings.ToLower(f.Value)] = f.Rows
+	}
+	pairs, matches, mine, theirs := 0.0, 0.0, 0.0, 0.0
+	for _, f := range d.Common {
+		if n, ok := there[strings.ToLower(f.Value)]; ok {
+			pairs += f.Rows * n
+			mine, theirs, matches = mine+f.Rows, theirs+n, matches+1
+		}
+	}
+	// one is what the rows without a match make with the other side's.
+	one := func(d, e Distinct, matched, matchedThere float64) float64 {
+		common, values := d.common()
+		commonThere, valuesThere := e.common()
+		rest := max(0, e.Rows-e.Nulls-commonThere)
+		sum := 0.0
+		if n := float64(len(e.Common)); valuesThere > n {
+			sum += (common - matched) * rest / (valuesThere - n)
+		}
+		if valuesThere > matches && values > float64(len(d.Common)) {
+			sum += max(0, d.Rows-d.Nulls-common) * (e.Rows - e.Nulls - matchedThere) / (valuesThere - matches)
+		}
+		return sum
+	}
+	pairs += min(one(d, e, mine, theirs), one(e, d, theirs, mine))
+	return pairs / (d.Rows * e.Rows)
+}
+
+// common tells how many rows have common values, and how many values there
+// are but for NULL.
+func (d Distinct) common() (rows, values float64) {
+	for _, f := range d.Common {
+		rows += f.Rows
+	}
+	if values = d.Values; d.Nulls > 0 {
+		values--
+	}
+	return rows, values
 }
 
 // Estimate is a number of rows and its 95 % confidence interval.

@@ -82,24 +82,40 @@ func (r *run) count(ctx context.Context, x *access) error {
 // distincts finds how many values the columns have whose rows cannot be
 // counted: those of joins, and of values that are not known.
 func (r *run) distincts(ctx context.Context, b *block) error {
-	need := func(x *access, c *Column) error {
+	need := func(x *access, c *Column) (Distinct, error) {
 		if x.table == nil || c == nil {
-			return nil
+			return Distinct{}, nil
 		}
 		d, err := r.values(ctx, x.table, c, x.rows())
 		if err != nil {
-			return err
+			return d, err
 		}
 		if x.distinct == nil {
 			x.distinct = map[string]float64{}
 		}
-		x.distinct[strings.ToLower(c.Name)] = d
-		return nil
+		x.distinct[strings.ToLower(c.Name)] = d.Values
+		return d, nil
 	}
-	for _, e := range b.edges {
-		if err := errors.Join(need(e.a, e.ac), need(e.b, e.bc)); err != nil {
+	for i := range b.edges {
+		e := &b.edges[i]
+		da, err := need(e.a, e.ac)
+		if err != nil {
 			return err
 		}
+		db, err := need(e.b, e.bc)
+		if err != nil {
+			return err
+		}
+		// How often each value occurs matters only where it may on both sides.
+		if da.Values < e.a.rows() && db.Values < e.b.rows() {
+			if da, err = r.frequencies(ctx, e.a, e.ac, da); err != nil {
+				return err
+			}
+			if db, err = r.frequencies(ctx, e.b, e.bc, db); err != nil {
+				return err
+			}
+		}
+		e.share = da.joined(db)
 	}
 	for _, x := range b.accesses {
 		for i, p := range x.preds {
@@ -107,7 +123,7 @@ func (r *run) distincts(ctx context.Context, b *block) error {
 				continue
 			}
 			for _, k := range p.Keys {
-				if err := need(x, x.table.column(k.Name)); err != nil {
+				if _, err := need(x, x.table.column(k.Name)); err != nil {
 					return err
 				}
 			}
@@ -138,40 +154,48 @@ func (r *run) rare(ctx context.Context, x *access) error {
 		if c.rare == nil {
 			c.rare = map[int]float64{}
 		}
-		c.rare[bit] = 1 / max(1, d)
+		c.rare[bit] = 1 / max(1, d.Values)
 	}
 	return nil
 }
 
 // values is the number of different values of a column: known from a key on
 // it, or counted.
-func (r *run) values(ctx context.Context, t *Table, c *Column, rows float64) (float64, error) {
+func (r *run) values(ctx context.Context, t *Table, c *Column, rows float64) (Distinct, error) {
 	for i := range t.Indexes {
 		ix := &t.Indexes[i]
 		if len(ix.Parts) == 0 || ix.Parts[0].Length > 0 || !strings.EqualFold(ix.Parts[0].Name, c.Name) {
 			continue
 		}
 		if ix.Unique && len(ix.Parts) == 1 {
-			return rows, nil
+			return Distinct{Values: rows}, nil
 		}
 		if len(ix.Cardinality) > 0 && ix.Cardinality[0] > 1 && ix.Kind == "BTREE" {
-			return min(float64(ix.Cardinality[0]), rows), nil
+			return Distinct{Values: min(float64(ix.Cardinality[0]), rows)}, nil
 		}
 	}
 	return r.countDistinct(ctx, t, Part{Name: c.Name})
 }
 
-func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (float64, error) {
+// frequencies counts the values of a column if only their number is known.
+func (r *run) frequencies(ctx context.Context, x *access, c *Column, d Distinct) (Distinct, error) {
+	if x.table == nil || c == nil || d.Rows > 0 {
+		return d, nil
+	}
+	return r.countDistinct(ctx, x.table, Part{Name: c.Name})
+}
+
+func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (Distinct, error) {
 	key := t.Schema + "\x00" + t.Name + "\x00" + p.String()
 	if d, ok := r.distinct[key]; ok {
 		return d, nil
 	}
 	d, err := r.source.Distinct(ctx, t, []Part{p})
 	if ctx.Err() != nil {
-		return 0, ctx.Err()
+		return Distinct{}, ctx.Err()
 	}
 	if errors.Is(err, ErrBusy) {
-		return 0, fmt.Errorf("indexadvisor: counting the values of %s.%s: %w", t.Schema, t.Name, err)
+		return Distinct{}, fmt.Errorf("indexadvisor: counting the values of %s.%s: %w", t.Schema, t.Name, err)
 	}
 	r.spent.Statements++
 	r.spent.Rows += d.Read
@@ -179,8 +203,8 @@ func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (float64, err
 	if err != nil {
 		r.note("the values of %s in %s.%s could not be counted: %v", p.Name, t.Schema, t.Name, err)
 	}
-	r.distinct[key] = d.Values
-	return d.Values, nil
+	r.distinct[key] = d
+	return d, nil
 }
 
 // dry is how few rows of a sample say nothing about those among them.
@@ -305,7 +329,7 @@ func (r *run) prefix(ctx context.Context) func(*access, *Column) (int, bool) {
 
 func (r *run) choosePrefix(ctx context.Context, t *Table, c *Column, most int) int {
 	whole, err := r.countDistinct(ctx, t, Part{Name: c.Name})
-	if err != nil || whole < 1 {
+	if err != nil || whole.Values < 1 {
 		return -1
 	}
 	lengths := []int{8, 16, 32, 64, 128, most}
@@ -317,7 +341,7 @@ func (r *run) choosePrefix(ctx context.Context, t *Table, c *Column, most int) i
 		if err != nil {
 			return -1
 		}
-		if d >= 0.95*whole {
+		if d.Values >= 0.95*whole.Values {
 			return n
 		}
 	}

@@ -83,7 +83,9 @@ func (r *Rows) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 // Distinct counts over all rows.
 func (r *Rows) Distinct(_ context.Context, t *Table, parts []Part) (Distinct, error) {
 	seen := map[string]bool{}
+	common := map[string]float64{}
 	data := r.data(t)
+	d := Distinct{Rows: float64(len(data)), Read: int64(len(data))}
 	for _, row := range data {
 		var key strings.Builder
 		for _, p := range parts {
@@ -99,10 +101,23 @@ func (r *Rows) Distinct(_ context.Context, t *Table, parts []Part) (Distinct, er
 				v = strings.ToLower(s)
 			}
 			fmt.Fprintf(&key, "%T%v\x00", v, v)
+			switch {
+			case len(parts) > 1:
+			case v == nil:
+				d.Nulls++
+			default:
+				common[fmt.Sprint(v)]++
+			}
 		}
 		seen[key.String()] = true
 	}
-	return Distinct{Values: float64(len(seen)), Read: int64(len(data))}, nil
+	d.Values = float64(len(seen))
+	for v, n := range common {
+		d.Common = append(d.Common, Frequency{v, n})
+	}
+	slices.SortFunc(d.Common, func(a, b Frequency) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Value, b.Value)) })
+	d.Common = d.Common[:min(len(d.Common), mostCommon)]
+	return d, nil
 }
 
 func columnIndex(t *Table, name string) int {

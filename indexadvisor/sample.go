@@ -159,21 +159,59 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 			from = s.union(0, min(len(s.places), 4*placesPerStatement), list)
 		}
 		by := strings.Join(names, ", ")
-		var values, once, n sql.NullFloat64
-		err = conn.QueryRowContext(ctx, "SELECT COUNT(*), SUM(n = 1), SUM(n) FROM (SELECT "+by+", COUNT(*) AS n FROM ("+from+") s GROUP BY "+by+") d").
-			Scan(&values, &once, &n)
+		null, one := by+" IS NULL", names[0]
+		if len(parts) > 1 {
+			null, one = "0", "NULL"
+		}
+		// Few values have the same number of rows, but for the rare ones: these
+		// numbers tell all about the common values.
+		rows, err := conn.QueryContext(ctx, "SELECT n, COUNT(*), SUM("+null+"), MIN("+one+"), MAX("+one+") FROM (SELECT "+by+", COUNT(*) AS n FROM ("+from+") s GROUP BY "+by+
+			") d GROUP BY n ORDER BY n DESC")
 		if err != nil {
 			return err
 		}
-		out.Values, out.Read, out.Sampled = values.Float64, int64(n.Float64), s != nil
-		if s != nil && n.Float64 > 0 {
-			total := max(float64(t.Rows), n.Float64)
-			out.Values = n.Float64 * values.Float64 / (n.Float64 - once.Float64 + once.Float64*n.Float64/total)
+		defer rows.Close()
+		once := 0.0
+		for rows.Next() {
+			var n, values, nulls float64
+			var least, most sql.NullString
+			if err := rows.Scan(&n, &values, &nulls, &least, &most); err != nil {
+				return err
+			}
+			if n == 1 {
+				once = values
+			}
+			out.Values += values
+			out.Rows += n * values
+			out.Nulls += n * nulls
+			for _, v := range []sql.NullString{least, most} {
+				if v.Valid && len(out.Common) < mostCommon && (s == nil && n > 1 || n >= surely) && !slices.Contains(out.Common, Frequency{v.String, n}) {
+					out.Common = append(out.Common, Frequency{v.String, n})
+				}
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		out.Read, out.Sampled = int64(out.Rows), s != nil
+		if s != nil && out.Rows > 0 {
+			total := max(float64(t.Rows), out.Rows)
+			out.Values = out.Rows * out.Values / (out.Rows - once + once*out.Rows/total)
+			scale := total / out.Rows
+			out.Rows, out.Nulls = total, out.Nulls*scale
+			for i := range out.Common {
+				out.Common[i].Rows *= scale
+			}
 		}
 		return nil
 	})
 	return out, err
 }
+
+const (
+	mostCommon = 200 // values that are told apart
+	surely     = 5   // rows of a sample that a value must have to count as common
+)
 
 // sampling is where a table's sample is read.
 type sampling struct {
