@@ -227,7 +227,9 @@ var checks = []check{
 			{Remove, "Ask for all in one statement, by a join or an IN list; frameworks call it eager loading."},
 			{Cache, "Where the same entries come again, keep them for the length of the page at least."},
 		},
-		limit: func(l *Limits) string { return fmt.Sprintf("%g for each statement of the same page", l.Repeats) },
+		limit: func(l *Limits) string {
+			return fmt.Sprintf("%g for each statement of the same page, p95 up to %s", l.Repeats, seconds(l.Entry))
+		},
 		needs: needFast,
 		cases: nPlusOne,
 	},
@@ -236,7 +238,7 @@ var checks = []check{
 		why:     "The server parses and plans anew what differs in its values alone; for a statement this short that is a good part of its time.",
 		actions: []Action{{Tune, "Prepare it once for each connection and send the values."}},
 		limit: func(l *Limits) string {
-			return human.Percent(l.Frequent) + " of the statements, p95 up to a millisecond, samples that differ, no prepared statement in the log"
+			return human.Percent(l.Frequent) + " of the statements, p95 up to " + seconds(l.Short) + ", samples that differ, no prepared statement in the log"
 		},
 		needs: needFast,
 		cases: func(e *examiner) []Case {
@@ -246,7 +248,7 @@ var checks = []check{
 				return nil
 			}
 			return casesOf(e.noticed, func(s *subject) (string, float64) {
-				if e.part(s.Class) < e.Frequent || s.QueryTime.Quantile(.95) > time.Millisecond || s.differing < 2 || s.Summary(digest.MeasureOf(slowlog.KeyPrepared)).Sum() > 0 {
+				if e.part(s.Class) < e.Frequent || s.QueryTime.Quantile(.95) > time.Duration(e.Short*1e9) || s.differing < 2 || s.Summary(digest.MeasureOf(slowlog.KeyPrepared)).Sum() > 0 {
 					return "", 0
 				}
 				return fmt.Sprintf("%s times with its values in the text, p95 %s; %d of %d samples differ", human.Count(s.Count),
@@ -345,7 +347,9 @@ var checks = []check{
 			{Tune, "Move it to a quiet hour, and away from the full one, at which every job starts."},
 			{Hardware, "Run it on a replica."},
 		},
-		limit: func(l *Limits) string { return "all within " + human.Percent(l.Burst) + " of the time" },
+		limit: func(l *Limits) string {
+			return fmt.Sprintf("all within %s of the time, or in one minute of the hour; %d events at least", human.Percent(l.Burst), l.BurstEvents)
+		},
 		needs: needTimes,
 		cases: bursts,
 	},
@@ -358,7 +362,7 @@ var checks = []check{
 			{Hardware, "Give it a replica of its own."},
 		},
 		limit: func(l *Limits) string {
-			return human.Percent(l.OneClient) + " of the load by a fifth of that part of the statements"
+			return fmt.Sprintf("%s of the load, %g times its part of the statements", human.Percent(l.OneClient), l.ClientRatio)
 		},
 		cases: oneClient,
 	},
@@ -439,7 +443,7 @@ func flagged(code, title, why string, actions []Action, keys []slowlog.Key, larg
 // many rows as this one runs for each of it.
 func nPlusOne(e *examiner) (cases []Case) {
 	for _, child := range e.noticed {
-		if child.Verb != "SELECT" || !child.byKey || child.aggregates || child.QueryTime.Quantile(.95) > 10*time.Millisecond {
+		if child.Verb != "SELECT" || !child.byKey || child.aggregates || child.QueryTime.Quantile(.95) > time.Duration(e.Entry*1e9) {
 			continue
 		}
 		var parent *subject
@@ -483,14 +487,17 @@ func sameClients(a, b *digest.Class) bool {
 }
 
 // bursts looks for classes all of whose statements run within a small part of
-// the time, of which a bin is the unit.
+// the time, of which a bin is the unit, or in the same minute of different hours.
 func bursts(e *examiner) []Case {
-	const bins, leastEvents = 48, 5
+	const bins = 48
 	from := e.profile.From()
 	width := e.profile.To().Sub(from) / bins
 	return e.each(func(s *subject) (string, float64) {
-		if s.Observed < leastEvents || width <= 0 {
+		if s.Observed < e.BurstEvents || width <= 0 {
 			return "", 0
+		}
+		if minute, hours := s.minute(); hours >= 3 {
+			return fmt.Sprintf("%s statements; those whose times are kept ran at about minute %d of %d hours", human.Count(s.Count), minute, hours), 1
 		}
 		var active [bins + 1]bool
 		for _, iv := range s.Timeline() {
@@ -523,6 +530,28 @@ func bursts(e *examiner) []Case {
 	})
 }
 
+// minute returns the minute of the hour in which a class runs and of how many hours
+// that is known, which are 0 where it runs in others too. A class's timeline is too
+// coarse for that, but its first and its last event and its samples have their times.
+func (s *subject) minute() (minute, hours int) {
+	times := []time.Time{s.FirstSeen(), s.LastSeen()}
+	for _, sample := range s.Samples() {
+		times = append(times, sample.Time)
+	}
+	seen := make(map[int64]bool)
+	for _, t := range times {
+		if t.IsZero() {
+			continue
+		}
+		seen[t.Unix()/3600] = true
+		// half a minute before or behind the first, over the full hour too
+		if apart := t.Sub(times[0]).Abs() % time.Hour; min(apart, time.Hour-apart) > 30*time.Second {
+			return 0, 0
+		}
+	}
+	return times[0].Minute(), len(seen)
+}
+
 // oneClient looks for users and hosts whose part of the load is far above their
 // part of the statements. A class's load is divided by its counts.
 func oneClient(e *examiner) (cases []Case) {
@@ -547,7 +576,7 @@ func oneClient(e *examiner) (cases []Case) {
 		for _, name := range sortedKeys(by) {
 			t := by[name]
 			part := t.count / max(e.statements, 1)
-			if t.load < e.OneClient || part > t.load/5 {
+			if t.load < e.OneClient || part*e.ClientRatio > t.load {
 				continue
 			}
 			cases = append(cases, Case{Evidence: fmt.Sprintf("%s %s: %s of the load by %s of the statements", kind.name, name, human.Percent(t.load), human.Percent(part)), Gain: t.load})

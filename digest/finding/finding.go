@@ -131,17 +131,24 @@ type Limits struct {
 	// Pings is the part of all statements and commands that pings may be, and
 	// Empty the part that statements may be which ask for no data.
 	Pings, Empty float64
-	// Repeats is how often a statement may run for each one of the same page.
-	Repeats float64
+	// Repeats is how often a statement may run for each one of the same page, if
+	// its 95th percentile is up to Entry, in seconds: it then reads one entry of a
+	// list.
+	Repeats, Entry float64
+	// Short is the 95th percentile, in seconds, up to which parsing and planning
+	// are a good part of a statement's time.
+	Short float64
 	// Offset is the number of rows that a LIMIT may skip, and Result how many a
 	// statement without a LIMIT may send.
 	Offset, Result float64
 	// Burst is the part of the time within which all of a class's statements run
-	// that come at fixed times.
-	Burst float64
+	// that come at fixed times, and BurstEvents how many events it takes to say so.
+	Burst       float64
+	BurstEvents uint64
 	// OneClient is the part of the load from which on a single user or host
-	// stands out whose part of the statements is a fifth of that or less.
-	OneClient float64
+	// stands out, if that is so many times its part of the statements as
+	// ClientRatio says.
+	OneClient, ClientRatio float64
 	// Threshold is the shortest query time of the log, in seconds, from which on
 	// it is blind for what is frequent and fast.
 	Threshold float64
@@ -166,10 +173,14 @@ func Default() Limits {
 		Pings:          .02,
 		Empty:          .01,
 		Repeats:        2,
+		Entry:          .01,
+		Short:          .001,
 		Offset:         1000,
 		Result:         10_000,
 		Burst:          .25,
+		BurstEvents:    5,
 		OneClient:      .1,
+		ClientRatio:    5,
 		Threshold:      .1,
 	}
 }

@@ -2,6 +2,7 @@ package finding_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,14 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 		}, true},
 		{"errors", "none", flagged(t, "Bytes_received: 0", 20), false},
 
+		{"errors", "one in ten is killed", func(w *workload) {
+			w.run(50, "SELECT a FROM t", time.Second, func(i int, ev *slowlog.Event) {
+				ev.SetHas(slowlog.FieldKilled)
+				if i%10 == 0 {
+					ev.Killed = 1317
+				}
+			})
+		}, true},
 		{"pings", "one in three", command(300, "Ping"), true},
 		{"pings", "one in a thousand", command(1, "Ping"), false},
 		{"pings", "another command", command(300, "Quit"), false},
@@ -191,6 +200,14 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 		{"bursts", "at two in the night", func(w *workload) {
 			w.run(30, "SELECT a FROM t", time.Second, func(i int, ev *slowlog.Event) { ev.Time = midnight.Add(2*time.Hour + time.Duration(i)*time.Minute) })
 		}, true},
+		{"bursts", "each full hour", func(w *workload) {
+			w.run(96, "SELECT a FROM t", time.Second, func(i int, ev *slowlog.Event) {
+				ev.Time = midnight.Add(time.Duration(i/4)*time.Hour + time.Duration(i%4*3)*time.Second)
+			})
+		}, true},
+		{"bursts", "each quarter of an hour", func(w *workload) {
+			w.run(96, "SELECT a FROM t", time.Second, func(i int, ev *slowlog.Event) { ev.Time = midnight.Add(time.Duration(i) * 15 * time.Minute) })
+		}, false},
 		{"bursts", "all day", func(w *workload) { w.run(30, "SELECT a FROM t", time.Second, nil) }, false},
 		{"bursts", "three times, by chance", func(w *workload) {
 			w.run(3, "SELECT a FROM t", time.Second, func(i int, ev *slowlog.Event) { ev.Time = midnight.Add(2*time.Hour + time.Duration(i)*time.Minute) })
@@ -264,6 +281,28 @@ func TestLimitsCanBeChanged(t *testing.T) {
 	for _, c := range e.Checks {
 		if c.Code == "dominant" && !strings.Contains(c.Limit, "60") {
 			t.Errorf("the check names the limit %q", c.Limit)
+		}
+	}
+}
+
+func TestEachLimitIsNamedByACheck(t *testing.T) {
+	limits := func(l finding.Limits) (list []string) {
+		for _, c := range finding.Examine(new(digest.Aggregator).Profile(), l).Checks {
+			list = append(list, c.Limit)
+		}
+		return list
+	}
+	usual := limits(finding.Default())
+	for i := range reflect.TypeFor[finding.Limits]().NumField() {
+		l := finding.Default()
+		switch f := reflect.ValueOf(&l).Elem().Field(i); f.Kind() {
+		case reflect.Uint64:
+			f.SetUint(3 * f.Uint())
+		default:
+			f.SetFloat(3 * f.Float())
+		}
+		if cmp.Equal(usual, limits(l)) {
+			t.Errorf("no check names the limit %s", reflect.TypeFor[finding.Limits]().Field(i).Name)
 		}
 	}
 }
