@@ -58,7 +58,7 @@ func (p *percona) append(dst []byte, sql string, o FingerprintOptions) []byte {
 	switch {
 	case strings.HasPrefix(sql, mysqldump):
 		return append(dst, "mysqldump"...)
-	case strings.HasPrefix(sql, "administrator command: "):
+	case isAdmin(sql):
 		return append(dst, sql...)
 	}
 	if head := perconaCall(sql); head != "" {

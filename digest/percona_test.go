@@ -67,6 +67,7 @@ func TestPerconaFingerprintsReadStringsAsTheServerDoes(t *testing.T) {
 		{"quote in a comment", "SELECT a FROM t # it's", "select a from t "},
 		{"hexadecimal number in capital letters", "SELECT 0xDEAD FROM t", "select ? from t"},
 		{"two minus signs", "SELECT a FROM t WHERE id=1--2", "select a from t where id=?"},
+		{"what only begins like an administrator command", "administrator command: SELECT 'secret'", "administrator command: select ?"},
 		{"end of a row in a string", "INSERT INTO t VALUES (1,'a),('),(2,'b')", "insert into t values(?+)"},
 	}
 	f := Fingerprinter{Options: FingerprintOptions{Style: StylePercona}}

@@ -311,14 +311,18 @@ func closing(s string, p, q int, lex *lexer.Scan) (next int, ok bool) {
 
 // opensAnother reports whether what closes, just before s[p:], the literal or
 // comment that is open at s[at:] looks more like the opening of another: a quote
-// within a header line or where literals open, as in "= 'x", or the end of a
-// comment that has a "/*" of its own.
+// within a header line, where literals open, as in "= 'x", or directly before a
+// letter or digit, as in "x'4f" and "it's"; or the end of a comment that has a "/*"
+// of its own.
 func opensAnother(s string, at, p int) bool {
 	if s[p-1] == '/' {
 		return strings.Contains(s[at:p-2], "/*")
 	}
 	line := strings.LastIndexByte(s[:p], '\n') + 1
 	if s[line] == '#' {
+		return true
+	}
+	if p < len(s) && (s[p]-'0' <= 9 || s[p]|0x20-'a' <= 'z'-'a' || s[p] >= 0x80) {
 		return true
 	}
 	return p-2 >= at && p < len(s) && strings.IndexByte(" =(,<>", s[p-2]) >= 0 && strings.IndexByte(" ),;\n\r\t", s[p]) < 0

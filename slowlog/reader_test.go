@@ -209,6 +209,8 @@ func TestReaderKeepsWhatAClientTurnsUp(t *testing.T) {
 		{name: "a banner in a literal", statements: []string{"SELECT '\n/usr/sbin/mysqld, Version: 8.0. started with:\nTcp port: 1\nTime Id Command Argument\n'", "SELECT 2"}},
 		{name: "an administrator command in a literal", statements: []string{"SELECT '\n# administrator command: Ping;\n'", "SELECT 2"}},
 		{name: "a literal that does not close", statements: []string{"SELECT 'abc", "SELECT 2", "SELECT 3"}},
+		{name: "a literal that does not close before one with a prefix", statements: []string{"SELECT 'abc", "SELECT x'4f", "SELECT 3"}},
+		{name: "a literal that does not close before an apostrophe", statements: []string{"SELECT 'abc", "SELECT 2 # it's two\nFROM t", "SELECT 3"}},
 		{name: "two literals that do not close", statements: []string{"SELECT a = \"abc", "SELECT b = \"def", "SELECT 3"}},
 		{name: "a comment that does not close", statements: []string{"SELECT 1 /* abc", "SELECT /* x */ 2", "SELECT 3"}},
 		{name: "the server's own words", statements: []string{"SET timestamp=5", "SET insert_id = 7", "use x", "USE `x`", "SELECT 1"}},
