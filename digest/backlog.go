@@ -1,6 +1,10 @@
 package digest
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/quern-dev/quern/internal/fixed"
+)
 
 // A backlog keeps the measures of a class's last events, a row for each, until
 // there are so many that adding them up pays: what an event adds to lies in so
@@ -34,7 +38,7 @@ func newBacklog(d *detail) *backlog {
 // add adds a row. It reports whether the event has one: the measures that the
 // events before it have, in their order, and a weight of 1.
 func (b *backlog) add(f *facts) bool {
-	if f.weight != weightOne || len(f.values) != len(b.measures) || !f.hasQueryTime || !f.hasLockTime || !f.hasRowsExamined {
+	if f.weight != fixed.One || len(f.values) != len(b.measures) || !f.hasQueryTime || !f.hasLockTime || !f.hasRowsExamined {
 		return false
 	}
 	n := len(b.rows)
@@ -66,7 +70,7 @@ func (c *Class) settle() {
 	c.RowsExamined.addColumn(b.rows[2:], width)
 	d := c.detail
 	for i := 0; i < len(b.rows); i += width {
-		d.timeline.add(b.rows[i+3], b.rows[i], weightOne, classIntervals)
+		d.timeline.add(b.rows[i+3], b.rows[i], fixed.One, classIntervals)
 	}
 	for i := range b.measures {
 		if m := &d.measures[i]; m.hist {
@@ -90,12 +94,12 @@ func (c *Class) share() {
 func (h *Histogram) addColumn(values []int64, width int) {
 	if h.buckets == nil {
 		for i := 0; i < len(values); i += width {
-			h.add(values[i], weightOne)
+			h.add(values[i], fixed.One)
 		}
 		return
 	}
 	for i := 0; i < len(values); i += width {
-		h.buckets.add(bucketOf(values[i]), weightOne)
+		h.buckets.add(bucketOf(values[i]), fixed.One)
 	}
 	h.Summary.addColumn(values, width)
 }
@@ -104,12 +108,12 @@ func (h *Histogram) addColumn(values []int64, width int) {
 func (s *Summary) addColumn(values []int64, width int) {
 	if s.n == 0 || len(values) == 0 {
 		for i := 0; i < len(values); i += width {
-			s.add(values[i], weightOne)
+			s.add(values[i], fixed.One)
 		}
 		return
 	}
 	var n, sum, carry uint64
-	var squares u192
+	var squares fixed.U192
 	low, high := values[0], values[0]
 	for i := 0; i < len(values); i += width {
 		v := values[i]
@@ -118,7 +122,7 @@ func (s *Summary) addColumn(values []int64, width int) {
 		sum, c = bits.Add64(sum, uint64(v), 0)
 		carry += c
 		hi, lo := bits.Mul64(uint64(v), uint64(v))
-		squares.add(u192{lo, hi})
+		squares.Add(fixed.U192{lo, hi})
 		n++
 	}
 	if s.moments == nil && (low != s.min || high != s.max || low != high || !s.weightsAreOne()) {
@@ -126,12 +130,12 @@ func (s *Summary) addColumn(values []int64, width int) {
 		s.moments = &m
 	}
 	if m := s.moments; m != nil {
-		m.sum.add(u128{sum, carry}.shiftLeft(weightBits))
-		m.squares.add(squares.shiftLeft(weightBits))
-		m.weights.addMul(n<<weightBits, weightOne)
+		m.sum.Add(fixed.U128{sum, carry}.ShiftLeft(fixed.Bits))
+		m.squares.Add(squares.ShiftLeft(fixed.Bits))
+		m.weights.AddMul(n<<fixed.Bits, fixed.One)
 	}
 	s.n += n
-	s.weight = addSaturated(s.weight, n<<weightBits)
+	s.weight = addSaturated(s.weight, n<<fixed.Bits)
 	s.min = min(s.min, low)
 	s.max = max(s.max, high)
 }

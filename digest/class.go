@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // A Kind says what the events of a Class are.
@@ -199,7 +201,7 @@ func (c *Class) Routines() (routines []Value, rest float64) { return c.details()
 func (c *Class) Errors() (errors []ErrorNumber, rest float64) { return c.details().errors.list() }
 
 // ErrorCount returns how many statements ended with an error or were killed.
-func (c *Class) ErrorCount() float64 { return floatWeight(c.details().errors.total) }
+func (c *Class) ErrorCount() float64 { return fixed.Float(c.details().errors.total) }
 
 // Suspects returns how many values the events had that no server can mean. They
 // are in no sum.
@@ -256,7 +258,7 @@ func (c *Class) add(f *facts, r *rule) {
 	}
 	c.Observed++
 	c.weight = addSaturated(c.weight, f.weight)
-	c.Count = floatWeight(c.weight)
+	c.Count = fixed.Float(c.weight)
 	c.seen(f.time, f.time)
 	if c.backlog != nil && c.backlog.add(f) {
 		if c.backlog.full() {
@@ -314,7 +316,7 @@ func (c *Class) merge(o *Class, r *rule) {
 	c.single = nil
 	c.Observed = addCounts(c.Observed, o.Observed)
 	c.weight = addSaturated(c.weight, o.weight)
-	c.Count = floatWeight(c.weight)
+	c.Count = fixed.Float(c.weight)
 	c.seen(o.first, o.last)
 	c.QueryTime.Merge(&o.QueryTime)
 	c.LockTime.Merge(&o.LockTime)

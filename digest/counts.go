@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quern-dev/quern/internal/fixed"
 	"github.com/quern-dev/quern/slowlog"
 )
 
@@ -51,8 +52,8 @@ func (a *Aggregator) AddCounts(k Counts) {
 	c.seen(unixNano(k.Last), unixNano(k.Last))
 	if c.QueryTime.h = spread(k.Count, uint64(max(k.TotalTime, 0))); k.Times != nil && k.Times.n > 0 {
 		m := k.Times.sums()
-		m.sum = u128{}
-		m.sum.addMul(uint64(max(k.TotalTime, 0)), weightOne)
+		m.sum = fixed.U128{}
+		m.sum.AddMul(uint64(max(k.TotalTime, 0)), fixed.One)
 		c.QueryTime.h = k.Times.clone()
 		c.QueryTime.h.moments = &m
 	}
@@ -119,5 +120,5 @@ func weightOfMany(n uint64) uint64 {
 	if n > maxUnweighted {
 		return math.MaxUint64
 	}
-	return n << weightBits
+	return n << fixed.Bits
 }

@@ -3,6 +3,8 @@ package digest
 import (
 	"cmp"
 	"slices"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // detail is what a class keeps beside its public fields.
@@ -192,9 +194,9 @@ func (c *counter) list() (values []Value, rest float64) {
 	sorted := counter{entries: slices.Clone(c.entries)}
 	sorted.sort()
 	for _, e := range sorted.entries {
-		values = append(values, Value{e.name, floatWeight(e.weight)})
+		values = append(values, Value{e.name, fixed.Float(e.weight)})
 	}
-	return values, floatWeight(c.rest)
+	return values, fixed.Float(c.rest)
 }
 
 // An ErrorNumber is a server's error number and how many statements ended with
@@ -246,10 +248,10 @@ func (c *errorCounter) list() (errors []ErrorNumber, rest float64) {
 	})
 	left := c.total
 	for _, e := range sorted {
-		errors = append(errors, ErrorNumber{int(e.number), floatWeight(e.weight), e.n})
+		errors = append(errors, ErrorNumber{int(e.number), fixed.Float(e.weight), e.n})
 		left -= min(left, e.weight)
 	}
-	return errors, floatWeight(left)
+	return errors, fixed.Float(left)
 }
 
 // names gives out one copy of each of the strings that many classes keep.

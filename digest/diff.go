@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // A Diff is what changed from one profile to another.
@@ -185,7 +187,7 @@ func (d *Diff) latency(c *Change, before, after *Class) {
 				continue
 			}
 			p := pair{value: float64(bucketMiddle(i))}
-			p.weight[side] = floatWeight(w)
+			p.weight[side] = fixed.Float(w)
 			pairs = append(pairs, p)
 			sums[side].weight += p.weight[side]
 			sums[side].time += p.weight[side] * p.value
@@ -231,7 +233,7 @@ func (v Verdict) atLeast(ratios ...float64) Verdict {
 // unequal weights, tells as much as so many of equal weight.
 func (s *Summary) equalValues() float64 {
 	m := s.sums()
-	if w := m.weights.float64(); w > 0 {
+	if w := m.weights.Float64(); w > 0 {
 		return float64(s.weight) / w * float64(s.weight)
 	}
 	return 0
@@ -240,7 +242,7 @@ func (s *Summary) equalValues() float64 {
 // squares returns the sum of the squares of the values.
 func (s *Summary) squares() float64 {
 	m := s.sums()
-	return m.squares.float64() / weightOne
+	return m.squares.Float64() / fixed.One
 }
 
 // meanWeight returns the mean weight of the statements that the values stand
@@ -281,7 +283,7 @@ func (d *Diff) load(c *Change, before, after *Class) {
 		t.widen(shift - t.shift)
 		var sum, sumSquares float64
 		for _, cell := range t.cells {
-			load := cell.time.float64() / weightOne
+			load := cell.time.Float64() / fixed.One
 			sum += load
 			sumSquares += load * load
 		}

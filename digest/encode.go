@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // The binary form of a profile or of a histogram is a frame:
@@ -321,7 +323,7 @@ func (r *profileReader) class(s *settings) *Class {
 	}
 	c.Observed = r.count()
 	c.weight = r.weight()
-	c.Count = floatWeight(c.weight)
+	c.Count = fixed.Float(c.weight)
 	c.first = r.int()
 	c.last = r.int()
 	c.QueryTime.h = r.histogram()

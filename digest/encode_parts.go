@@ -5,15 +5,17 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // appendWeight appends a weight in units. Whole weights, which are most, are
 // short: their whole part comes lowest.
 func appendWeight(b []byte, w uint64) []byte {
-	return appendUint(b, bits.RotateLeft64(w, -weightBits))
+	return appendUint(b, bits.RotateLeft64(w, -fixed.Bits))
 }
 
-func (r *wireReader) weight() uint64 { return bits.RotateLeft64(r.uint(), weightBits) }
+func (r *wireReader) weight() uint64 { return bits.RotateLeft64(r.uint(), fixed.Bits) }
 
 func appendWords(b []byte, words ...uint64) []byte {
 	for _, n := range words {
@@ -22,9 +24,9 @@ func appendWords(b []byte, words ...uint64) []byte {
 	return b
 }
 
-func (r *wireReader) u128() u128 { return u128{r.uint(), r.uint()} }
+func (r *wireReader) u128() fixed.U128 { return fixed.U128{r.uint(), r.uint()} }
 
-func (r *wireReader) u192() u192 { return u192{r.uint(), r.uint(), r.uint()} }
+func (r *wireReader) u192() fixed.U192 { return fixed.U192{r.uint(), r.uint(), r.uint()} }
 
 // How a summary is written.
 const (
@@ -39,8 +41,8 @@ func appendSummary(b []byte, s *Summary) []byte {
 	}
 	m := s.sums()
 	flags := byte(0)
-	var ones u128
-	ones.addMul(s.weight, weightOne)
+	var ones fixed.U128
+	ones.AddMul(s.weight, fixed.One)
 	if s.weightsAreOne() && m.weights == ones {
 		// the sum and the sum of squares of n weights are both n only if all are 1
 		flags |= summaryUnweighted
@@ -56,7 +58,7 @@ func appendSummary(b []byte, s *Summary) []byte {
 	}
 	if flags&summaryMoments != 0 {
 		if flags&summaryUnweighted != 0 {
-			sum, squares := m.sum.shiftRight(weightBits), m.squares.shiftRight(weightBits)
+			sum, squares := m.sum.ShiftRight(fixed.Bits), m.squares.ShiftRight(fixed.Bits)
 			b = appendWords(b, sum[:]...)
 			b = appendWords(b, squares[:]...)
 		} else {
@@ -80,13 +82,13 @@ func (r *wireReader) summary() (s Summary) {
 	}
 	if flags&summaryUnweighted == 0 {
 		s.weight = r.weight()
-	} else if s.weight = s.n << weightBits; s.n > maxUnweighted {
+	} else if s.weight = s.n << fixed.Bits; s.n > maxUnweighted {
 		r.fail()
 	}
 	switch flags {
 	case summaryMoments | summaryUnweighted:
-		s.moments = &moments{sum: r.u128().shiftLeft(weightBits), squares: r.u192().shiftLeft(weightBits)}
-		s.moments.weights.addMul(s.weight, weightOne)
+		s.moments = &moments{sum: r.u128().ShiftLeft(fixed.Bits), squares: r.u192().ShiftLeft(fixed.Bits)}
+		s.moments.weights.AddMul(s.weight, fixed.One)
 	case summaryMoments:
 		s.moments = &moments{sum: r.u128(), squares: r.u192(), weights: r.u128()}
 	}

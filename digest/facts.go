@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quern-dev/quern/internal/fixed"
 	"github.com/quern-dev/quern/slowlog"
 )
 
@@ -68,7 +69,7 @@ func timeOf(ns int64) time.Time {
 // set fills f from the event and keeps the memory of f.values.
 func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 	*f = facts{
-		weight:         weightOne,
+		weight:         fixed.One,
 		time:           unixNano(ev.Time),
 		queryTime:      int64(max(ev.QueryTime, 0)),
 		hasQueryTime:   ev.Has(slowlog.FieldQueryTime) || ev.QueryTime > 0,
@@ -89,7 +90,7 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 		suppressed:     ev.Throttled,
 	}
 	if ev.Weight != 1 {
-		if w := fixedWeight(ev.Weight); w > 0 {
+		if w := fixed.Weight(ev.Weight); w > 0 {
 			f.weight = w
 		}
 	}

@@ -6,37 +6,16 @@ import (
 	"math"
 	"math/big"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // MaxWeight is the largest weight that one value can have; larger ones count as
 // this.
-const MaxWeight = 1 << 20
+const MaxWeight = fixed.MaxWeight
 
-// Weights are kept in fixed point, so that adding them up gives the same number
-// in whatever order: one statement is weightOne units.
-const (
-	weightBits = 20
-	weightOne  = 1 << weightBits
-
-	// maxUnweighted values of weight 1 are as many as a sum of weights can hold.
-	maxUnweighted = math.MaxUint64 >> weightBits
-)
-
-// fixedWeight returns w in units of 1/weightOne, at least one unit for a
-// positive weight, and 0 for what is no weight: 0, less, or not a number.
-func fixedWeight(w float64) uint64 {
-	switch {
-	case w == 1:
-		return weightOne
-	case !(w > 0):
-		return 0
-	case w >= MaxWeight:
-		return MaxWeight * weightOne
-	}
-	return max(1, uint64(math.Round(w*weightOne)))
-}
-
-func floatWeight(w uint64) float64 { return float64(w) / weightOne }
+// maxUnweighted values of weight 1 are as many as a sum of weights can hold.
+const maxUnweighted = math.MaxUint64 >> fixed.Bits
 
 // A Summary is what is known of a set of weighted integers without their
 // distribution: how many, their sum, their extremes and their variance. All of
@@ -53,9 +32,9 @@ type Summary struct {
 
 // moments are sums over the values v of weight w, the weight in units.
 type moments struct {
-	sum     u128 // w v
-	weights u128 // w w
-	squares u192 // w v v
+	sum     fixed.U128 // w v
+	weights fixed.U128 // w w
+	squares fixed.U192 // w v v
 }
 
 func (s *Summary) add(v int64, w uint64) {
@@ -64,16 +43,16 @@ func (s *Summary) add(v int64, w uint64) {
 		s.n, s.weight, s.min, s.max = 1, w, v, v
 		return
 	}
-	if s.moments == nil && (v != s.min || v != s.max || w != weightOne || !s.weightsAreOne()) {
+	if s.moments == nil && (v != s.min || v != s.max || w != fixed.One || !s.weightsAreOne()) {
 		m := s.sums()
 		s.moments = &m
 	}
 	if m := s.moments; m != nil {
 		if v != 0 { // much is counted that hardly ever happens
-			m.sum.addMul(uint64(v), w)
-			m.squares.addMul(uint64(v), uint64(v), w)
+			m.sum.AddMul(uint64(v), w)
+			m.squares.AddMul(uint64(v), uint64(v), w)
 		}
-		m.weights.addMul(w, w)
+		m.weights.AddMul(w, w)
 	}
 	s.n++
 	s.weight = addSaturated(s.weight, w)
@@ -87,12 +66,12 @@ func (s *Summary) sums() moments {
 		return *s.moments
 	}
 	var m moments
-	m.sum.addMul(uint64(s.min), s.weight)
-	m.squares.addMul(uint64(s.min), uint64(s.min), s.weight)
+	m.sum.AddMul(uint64(s.min), s.weight)
+	m.squares.AddMul(uint64(s.min), uint64(s.min), s.weight)
 	if s.n == 1 {
-		m.weights.addMul(s.weight, s.weight)
+		m.weights.AddMul(s.weight, s.weight)
 	} else {
-		m.weights.addMul(s.weight, weightOne)
+		m.weights.AddMul(s.weight, fixed.One)
 	}
 	return m
 }
@@ -108,9 +87,9 @@ func (s *Summary) merge(o *Summary) {
 	plain := s.moments == nil && o.moments == nil && s.min == o.min && s.weightsAreOne() && o.weightsAreOne()
 	if !plain {
 		m, om := s.sums(), o.sums()
-		m.sum.add(om.sum)
-		m.squares.add(om.squares)
-		m.weights.add(om.weights)
+		m.sum.Add(om.sum)
+		m.squares.Add(om.squares)
+		m.weights.Add(om.weights)
 		s.moments = &m
 	}
 	s.n = addCounts(s.n, o.n)
@@ -121,7 +100,7 @@ func (s *Summary) merge(o *Summary) {
 
 // weightsAreOne reports whether the weights add up to the number of values, as
 // they do where each is 1.
-func (s *Summary) weightsAreOne() bool { return s.weight == s.n<<weightBits && s.n <= maxUnweighted }
+func (s *Summary) weightsAreOne() bool { return s.weight == s.n<<fixed.Bits && s.n <= maxUnweighted }
 
 func (s *Summary) clone() Summary {
 	c := *s
@@ -137,7 +116,7 @@ func (s *Summary) Observed() uint64 { return s.n }
 
 // Count returns the sum of the weights: the number of values that those
 // observed stand for.
-func (s *Summary) Count() float64 { return floatWeight(s.weight) }
+func (s *Summary) Count() float64 { return fixed.Float(s.weight) }
 
 // CountError returns the standard error of Count as an estimate from a sample
 // in which a value of weight w was kept with probability 1/w, each for itself:
@@ -146,7 +125,7 @@ func (s *Summary) Count() float64 { return floatWeight(s.weight) }
 // is larger than this.
 func (s *Summary) CountError() float64 {
 	m := s.sums()
-	variance := m.weights.float64()/(weightOne*weightOne) - s.Count()
+	variance := m.weights.Float64()/(fixed.One*fixed.One) - s.Count()
 	return math.Sqrt(max(variance, 0))
 }
 
@@ -154,7 +133,7 @@ func (s *Summary) CountError() float64 {
 // integer that is kept.
 func (s *Summary) Sum() float64 {
 	m := s.sums()
-	return m.sum.float64() / weightOne
+	return m.sum.Float64() / fixed.One
 }
 
 // Min returns the smallest value, 0 of an empty Summary.
@@ -181,8 +160,8 @@ func (s *Summary) Variance() float64 {
 	m := s.sums()
 	// (W Q - S S) / (W W) with the sums of weights W, of values S and of squares Q
 	w := new(big.Int).SetUint64(s.weight)
-	sum := m.sum.big()
-	d := new(big.Int).Mul(w, m.squares.big())
+	sum := m.sum.Big()
+	d := new(big.Int).Mul(w, m.squares.Big())
 	d.Sub(d, sum.Mul(sum, sum))
 	v, _ := new(big.Rat).SetFrac(d, w.Mul(w, w)).Float64()
 	return max(v, 0)
@@ -205,13 +184,13 @@ type Histogram struct {
 }
 
 // Add adds a value of weight 1. A negative value counts as 0.
-func (h *Histogram) Add(v int64) { h.add(v, weightOne) }
+func (h *Histogram) Add(v int64) { h.add(v, fixed.One) }
 
 // AddWeighted adds a value that stands for w values, such as 1/rate of what was
 // sampled at that rate. Weights are kept to 1/1048576; those above MaxWeight
 // count as MaxWeight, and a value whose weight is not above 0 is not added.
 func (h *Histogram) AddWeighted(v int64, w float64) {
-	if units := fixedWeight(w); units > 0 {
+	if units := fixed.Weight(w); units > 0 {
 		h.add(v, units)
 	}
 }
@@ -329,7 +308,7 @@ func (h *Histogram) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i, w := range h.cells() {
 			low, high := bucketRange(i)
-			if !yield(Bucket{low, high, floatWeight(w)}) {
+			if !yield(Bucket{low, high, fixed.Float(w)}) {
 				return
 			}
 		}
@@ -388,7 +367,7 @@ func (d *Durations) CountError() float64 { return d.h.CountError() }
 // no such limit.
 func (d *Durations) Sum() time.Duration {
 	m := d.h.sums()
-	return time.Duration(m.sum.roundedInt64())
+	return time.Duration(m.sum.RoundedInt64())
 }
 
 // Seconds returns the sum in seconds.

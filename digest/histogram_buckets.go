@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // The buckets are those of a log-linear histogram: below 128 one for each
@@ -143,7 +145,7 @@ func (b *buckets) page(n int) *page {
 }
 
 func (p *page) add(i int, w uint64) {
-	n, whole := w>>weightBits, w&(weightOne-1) == 0
+	n, whole := w>>fixed.Bits, w&(fixed.One-1) == 0
 	if whole && n <= math.MaxUint8 {
 		if p.small == nil {
 			p.small = new([pageLen]uint8)
@@ -165,7 +167,7 @@ func (p *page) add(i int, w uint64) {
 		p.large.units = new([pageLen]uint64)
 	}
 	if whole {
-		w = n << weightBits
+		w = n << fixed.Bits
 	}
 	p.large.units[i] = addSaturated(p.large.units[i], w)
 }
@@ -174,10 +176,10 @@ func (p *page) add(i int, w uint64) {
 func (p *page) at(i int) uint64 {
 	var w uint64
 	if p.small != nil {
-		w = uint64(p.small[i]) << weightBits
+		w = uint64(p.small[i]) << fixed.Bits
 	}
 	if l := p.large; l != nil {
-		w += uint64(l.whole[i]) << weightBits
+		w += uint64(l.whole[i]) << fixed.Bits
 		if l.units != nil {
 			w = addSaturated(w, l.units[i])
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/exp/stats"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // distributions are ten shapes that latencies and row counts take, from all one
@@ -318,7 +320,7 @@ func TestWhatIsNoWeightIsNotAdded(t *testing.T) {
 	}
 	h.AddWeighted(5, math.Inf(1))
 	h.AddWeighted(5, 1e-30)
-	if got, want := h.Count(), MaxWeight+1./weightOne; got != want {
+	if got, want := h.Count(), MaxWeight+1./fixed.One; got != want {
 		t.Errorf("Count: got %v, want %v", got, want)
 	}
 }
@@ -332,7 +334,7 @@ func TestHugeWeightsSaturate(t *testing.T) {
 	}
 	h.Merge(&half)
 	h.Merge(&half)
-	if got, want := h.Count(), float64(math.MaxUint64)/weightOne; got != want {
+	if got, want := h.Count(), float64(math.MaxUint64)/fixed.One; got != want {
 		t.Errorf("Count: got %v, want it to stay at %v", got, want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // totals is what is known of all events together.
@@ -31,7 +33,7 @@ type totals struct {
 func (t *totals) add(f *facts, kind Kind) {
 	t.events++
 	t.weight = addSaturated(t.weight, f.weight)
-	t.weighted = t.weighted || f.weight != weightOne
+	t.weighted = t.weighted || f.weight != fixed.One
 	t.sessionSampled = t.sessionSampled || f.sessionSampled
 	if f.hasQueryTime {
 		t.time.add(f.queryTime, f.weight)
@@ -104,7 +106,7 @@ type Profile struct {
 func (p *Profile) setTotals(t *totals) {
 	p.totals = t.clone()
 	p.Events = t.events
-	p.Count = floatWeight(t.weight)
+	p.Count = fixed.Float(t.weight)
 	p.Skipped = t.skipped
 	p.Filtered = t.filtered
 	p.QueryTime = p.totals.statements
@@ -169,7 +171,7 @@ func (p *Profile) Top(n int, by Order) []*Class {
 // above 292 years come out as the longest Duration.
 func (p *Profile) TotalTime() time.Duration {
 	m := p.totals.time.sums()
-	return time.Duration(m.sum.roundedInt64())
+	return time.Duration(m.sum.RoundedInt64())
 }
 
 // LoggedSeconds returns the sum of the query times of the events as logged, in

@@ -3,6 +3,8 @@ package digest
 import (
 	"slices"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // How many intervals the timelines of a class and of a profile have at most.
@@ -32,13 +34,13 @@ type timeline struct {
 }
 
 type timeCell struct {
-	weight uint64 // in units
-	time   u128   // sum of query time times weight
+	weight uint64     // in units
+	time   fixed.U128 // sum of query time times weight
 }
 
 func (c *timeCell) add(o *timeCell) {
 	c.weight = addSaturated(c.weight, o.weight)
-	c.time.add(o.time)
+	c.time.Add(o.time)
 }
 
 func (t *timeline) add(ns, queryTime int64, w uint64, limit int) {
@@ -53,7 +55,7 @@ func (t *timeline) add(ns, queryTime int64, w uint64, limit int) {
 	}
 	c := &t.cells[n-t.first]
 	c.weight = addSaturated(c.weight, w)
-	c.time.addMul(uint64(queryTime), w)
+	c.time.AddMul(uint64(queryTime), w)
 }
 
 // floorSecond returns the second that an instant lies in.
@@ -135,8 +137,8 @@ func (t *timeline) list() []Interval {
 		list = append(list, Interval{
 			Start:   time.Unix((t.first+int64(i))<<t.shift, 0).UTC(),
 			Width:   time.Second << t.shift,
-			Count:   floatWeight(c.weight),
-			Seconds: c.time.float64() / weightOne / 1e9,
+			Count:   fixed.Float(c.weight),
+			Seconds: c.time.Float64() / fixed.One / 1e9,
 		})
 	}
 	return list

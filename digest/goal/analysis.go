@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/internal/fixed"
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
 
@@ -147,7 +148,7 @@ func (a *Analysis) maxGroups() int {
 // Add takes a request. It keeps no memory of r.
 func (a *Analysis) Add(r *requestlog.Request) {
 	a.stats.Requests++
-	switch w := fixedWeight(r.Weight); {
+	switch w := fixed.Weight(r.Weight); {
 	case r.Flags&requestlog.NoWall != 0:
 		a.stats.NoWall++
 	case absurd(r):
@@ -250,7 +251,7 @@ func groupOf(groups map[string]*group, name string, most int) *group {
 }
 
 func (g *group) add(r *requestlog.Request, w uint64, limits []*limit) {
-	g.walls.AddWeighted(r.Wall, float64(w)/weightOne)
+	g.walls.AddWeighted(r.Wall, fixed.Float(w))
 	g.all.add(r, w)
 	if len(g.missing) == 0 {
 		g.missing = make([]breakdown, len(limits))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quern-dev/quern/internal/fixed"
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
 
@@ -75,13 +76,13 @@ const OtherName = "(other)"
 // A breakdown adds up requests.
 type breakdown struct {
 	count
-	wall, cpuUser, cpuSystem wide
-	lost, overlap            wide
+	wall, cpuUser, cpuSystem fixed.U128
+	lost, overlap            fixed.U128
 	overlapped               count
 	parts                    map[string]*part
 }
 
-type part struct{ time, calls wide }
+type part struct{ time, calls fixed.U128 }
 
 func (b *breakdown) part(name string) *part {
 	p := b.parts[name]
@@ -104,34 +105,34 @@ func (b *breakdown) part(name string) *part {
 
 func (b *breakdown) add(r *requestlog.Request, w uint64) {
 	b.count.add(w)
-	b.wall.addMul(uint64(r.Wall), w)
-	b.cpuUser.addMul(uint64(r.CPUUser), w)
-	b.cpuSystem.addMul(uint64(r.CPUSystem), w)
+	b.wall.AddMul(uint64(r.Wall), w)
+	b.cpuUser.AddMul(uint64(r.CPUUser), w)
+	b.cpuSystem.AddMul(uint64(r.CPUSystem), w)
 	for i := range r.Waits {
 		p := b.part(r.Waits[i].Component)
-		p.time.addMul(uint64(r.Waits[i].Time), w)
-		p.calls.addMul(uint64(r.Waits[i].Calls), w)
+		p.time.AddMul(uint64(r.Waits[i].Time), w)
+		p.calls.AddMul(uint64(r.Waits[i].Calls), w)
 	}
 	if lost := r.Lost(); lost >= 0 {
-		b.lost.addMul(uint64(lost), w)
+		b.lost.AddMul(uint64(lost), w)
 	} else {
-		b.overlap.addMul(uint64(-lost), w)
+		b.overlap.AddMul(uint64(-lost), w)
 		b.overlapped.add(w)
 	}
 }
 
 func (b *breakdown) merge(o *breakdown) {
 	b.count.merge(&o.count)
-	b.wall.add(o.wall)
-	b.cpuUser.add(o.cpuUser)
-	b.cpuSystem.add(o.cpuSystem)
-	b.lost.add(o.lost)
-	b.overlap.add(o.overlap)
+	b.wall.Add(o.wall)
+	b.cpuUser.Add(o.cpuUser)
+	b.cpuSystem.Add(o.cpuSystem)
+	b.lost.Add(o.lost)
+	b.overlap.Add(o.overlap)
 	b.overlapped.merge(&o.overlapped)
 	for name, op := range o.parts {
 		p := b.part(name)
-		p.time.add(op.time)
-		p.calls.add(op.calls)
+		p.time.Add(op.time)
+		p.calls.Add(op.calls)
 	}
 }
 
@@ -139,12 +140,12 @@ func (b *breakdown) merge(o *breakdown) {
 func (b *breakdown) sum(name string) float64 {
 	switch name {
 	case CPU:
-		return b.cpuUser.float() + b.cpuSystem.float()
+		return float(b.cpuUser) + float(b.cpuSystem)
 	case Lost:
-		return b.lost.float()
+		return float(b.lost)
 	}
 	if p := b.parts[name]; p != nil {
-		return p.time.float()
+		return float(p.time)
 	}
 	return 0
 }
@@ -152,30 +153,30 @@ func (b *breakdown) sum(name string) float64 {
 // view returns the finished breakdown.
 func (b *breakdown) view() Breakdown {
 	v := Breakdown{
-		Requests: b.weight(), Observed: b.observed, Wall: b.wall.duration(),
-		CPUUser: b.cpuUser.duration(), CPUSystem: b.cpuSystem.duration(),
-		Overlap: b.overlap.duration(), OverlapRequests: b.overlapped.weight(),
+		Requests: b.weight(), Observed: b.observed, Wall: duration(b.wall),
+		CPUUser: duration(b.cpuUser), CPUSystem: duration(b.cpuSystem),
+		Overlap: duration(b.overlap), OverlapRequests: b.overlapped.weight(),
 	}
-	add := func(name string, sum wide, calls float64) {
-		if sum == (wide{}) && calls == 0 {
+	add := func(name string, sum fixed.U128, calls float64) {
+		if sum == (fixed.U128{}) && calls == 0 {
 			return
 		}
-		p := Part{Name: name, Time: sum.duration()}
-		if wall := b.wall.float(); wall > 0 {
-			p.Share = sum.float() / wall
+		p := Part{Name: name, Time: duration(sum)}
+		if wall := float(b.wall); wall > 0 {
+			p.Share = float(sum) / wall
 		}
 		if v.Requests > 0 {
-			p.PerRequest = time.Duration(sum.float() / v.Requests)
+			p.PerRequest = time.Duration(float(sum) / v.Requests)
 			p.Calls = calls / v.Requests
 		}
 		v.Parts = append(v.Parts, p)
 	}
 	cpu := b.cpuUser
-	cpu.add(b.cpuSystem)
+	cpu.Add(b.cpuSystem)
 	add(CPU, cpu, 0)
 	add(Lost, b.lost, 0)
 	for name, p := range b.parts {
-		add(name, p.time, p.calls.float())
+		add(name, p.time, float(p.calls))
 	}
 	slices.SortFunc(v.Parts, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name))

@@ -2,84 +2,43 @@ package goal
 
 import (
 	"math"
-	"math/bits"
 	"time"
+
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
-// Weights are kept in fixed point and sums in 128 bits, as package digest keeps
-// them: adding up gives the same number in whatever order.
-const (
-	weightOne = 1 << 20
-	maxWeight = 1 << 20
-)
-
-// fixedWeight returns w in units of 1/weightOne, 0 for what is no weight.
-func fixedWeight(w float64) uint64 {
-	switch {
-	case w == 1:
-		return weightOne
-	case !(w > 0):
-		return 0
-	case w >= maxWeight:
-		return maxWeight * weightOne
-	}
-	return max(1, uint64(math.Round(w*weightOne)))
-}
-
-// A wide is an unsigned integer of 128 bits.
-type wide struct{ hi, lo uint64 }
-
-func (x *wide) addMul(a, b uint64) {
-	hi, lo := bits.Mul64(a, b)
-	x.add(wide{hi, lo})
-}
-
-func (x *wide) add(y wide) {
-	var carry uint64
-	x.lo, carry = bits.Add64(x.lo, y.lo, 0)
-	x.hi, _ = bits.Add64(x.hi, y.hi, carry)
-}
-
-// float returns the value in ones, where it is a sum of something times weight.
-func (x wide) float() float64 {
-	return (float64(x.hi)*(1<<64) + float64(x.lo)) / weightOne
-}
+// float returns a sum of something times weight, in ones.
+func float(x fixed.U128) float64 { return x.Float64() / fixed.One }
 
 // duration returns a sum of nanoseconds times weight; above 292 years it stays there.
-func (x wide) duration() time.Duration {
-	f := x.float()
-	if f >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return time.Duration(math.Round(f))
-}
+func duration(x fixed.U128) time.Duration { return time.Duration(x.RoundedInt64()) }
 
 // A count counts weighted requests.
 type count struct {
 	observed uint64
-	units    uint64 // sum of weights
-	squares  wide   // sum of squared weights, in units of units
+	units    uint64     // sum of weights
+	squares  fixed.U128 // sum of squared weights, in units of units
 }
 
 func (c *count) add(w uint64) {
 	c.observed++
 	c.units += w
-	c.squares.addMul(w, w)
+	c.squares.AddMul(w, w)
 }
 
 func (c *count) merge(o *count) {
 	c.observed += o.observed
 	c.units += o.units
-	c.squares.add(o.squares)
+	c.squares.Add(o.squares)
 }
 
 // weight is the number of requests that those observed stand for.
-func (c *count) weight() float64 { return float64(c.units) / weightOne }
+func (c *count) weight() float64 { return fixed.Float(c.units) }
 
 // spread is the estimated variance of weight where a request of weight w was kept
 // with probability 1/w: the sum of w(w-1) (Horvitz and Thompson, 1952).
 func (c *count) spread() float64 {
-	return max(0, c.squares.float()/weightOne-c.weight())
+	return max(0, c.squares.Float64()/(fixed.One*fixed.One)-c.weight())
 }
 
 // z is the normal quantile of a two-sided interval of 95 %.

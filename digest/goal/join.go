@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/internal/fixed"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
@@ -102,15 +103,15 @@ type missed struct {
 	dropped  bool          // to bound the memory
 	weak     bool          // has queries joined by connection and time
 
-	count   uint64 // of queries, in units of weightOne
-	time    wide
+	count   uint64 // of queries, in units of fixed.One
+	time    fixed.U128
 	classes []classUse
 }
 
 type classUse struct {
 	id    digest.ID
 	count uint64
-	time  wide
+	time  fixed.U128
 }
 
 type query struct {
@@ -344,7 +345,7 @@ func (e *entry) give(q query) bool {
 
 func (m *missed) add(q query) {
 	m.count += q.weight
-	m.time.addMul(uint64(q.took), q.weight)
+	m.time.AddMul(uint64(q.took), q.weight)
 	i := slices.IndexFunc(m.classes, func(c classUse) bool { return c.id == q.id })
 	if i < 0 {
 		if len(m.classes) >= maxRequestClasses {
@@ -354,7 +355,7 @@ func (m *missed) add(q query) {
 		m.classes = append(m.classes, classUse{id: q.id})
 	}
 	m.classes[i].count += q.weight
-	m.classes[i].time.addMul(uint64(q.took), q.weight)
+	m.classes[i].time.AddMul(uint64(q.took), q.weight)
 }
 
 // AddQuery takes an event of the slow log of the same time. It keeps no memory of
@@ -372,9 +373,9 @@ func (a *Analysis) AddQuery(ev *slowlog.Event) {
 
 func (j *join) query(ev *slowlog.Event, o *JoinOptions) {
 	j.total++
-	q := query{end: ev.Time, took: max(0, ev.QueryTime), weight: fixedWeight(ev.Weight)}
+	q := query{end: ev.Time, took: max(0, ev.QueryTime), weight: fixed.Weight(ev.Weight)}
 	if q.weight == 0 {
-		q.weight = weightOne
+		q.weight = fixed.One
 	}
 	ids := j.ids(ev.Query, o)
 	if len(ids) > 0 {

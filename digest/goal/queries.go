@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/internal/fixed"
 )
 
 // Queries says what the requests that miss a goal did in the database, by the slow
@@ -59,14 +60,14 @@ func (j *join) queries(goal int, o *JoinOptions) *Queries {
 	}
 	v := &Queries{Logged: j.total, Tagged: j.tagged, NoKey: weightOf(j.noKey, goal), NotFollowed: weightOf(j.dropped, goal)}
 	type use struct {
-		time     wide
-		runs     wide // weight of the query times weight of the request
+		time     fixed.U128
+		runs     fixed.U128 // weight of the query times weight of the request
 		requests count
 		most     uint64
 	}
 	classes := make(map[digest.ID]*use)
 	var followed, joined, weak count
-	var runs, took, wall, wait, unexplained wide
+	var runs, took, wall, wait, unexplained fixed.U128
 	seen := make(map[*missed]bool)
 	for _, e := range j.entries {
 		for _, m := range e.requests {
@@ -82,12 +83,12 @@ func (j *join) queries(goal int, o *JoinOptions) *Queries {
 			if m.weak {
 				weak.add(m.weight)
 			}
-			mine := m.time.duration()
-			runs.addMul(m.count, m.weight)
-			took.addMul(uint64(mine), m.weight)
-			wall.addMul(uint64(m.wall), m.weight)
-			wait.addMul(uint64(m.wait), m.weight)
-			unexplained.addMul(uint64(max(0, m.wait-mine)), m.weight)
+			mine := duration(m.time)
+			runs.AddMul(m.count, m.weight)
+			took.AddMul(uint64(mine), m.weight)
+			wall.AddMul(uint64(m.wall), m.weight)
+			wait.AddMul(uint64(m.wait), m.weight)
+			unexplained.AddMul(uint64(max(0, m.wait-mine)), m.weight)
 			for i := range m.classes {
 				c := &m.classes[i]
 				u := classes[c.id]
@@ -95,8 +96,8 @@ func (j *join) queries(goal int, o *JoinOptions) *Queries {
 					u = new(use)
 					classes[c.id] = u
 				}
-				u.time.addMul(uint64(c.time.duration()), m.weight)
-				u.runs.addMul(c.count, m.weight)
+				u.time.AddMul(uint64(duration(c.time)), m.weight)
+				u.runs.AddMul(c.count, m.weight)
 				u.requests.add(m.weight)
 				u.most = max(u.most, c.count)
 			}
@@ -104,13 +105,13 @@ func (j *join) queries(goal int, o *JoinOptions) *Queries {
 	}
 	v.Joined, v.Weak = joined.weight(), weak.weight()
 	v.Requests = followed.weight() + v.NoKey + v.NotFollowed
-	v.Time, v.Wall, v.Wait, v.Unexplained = took.duration(), wall.duration(), wait.duration(), unexplained.duration()
+	v.Time, v.Wall, v.Wait, v.Unexplained = duration(took), duration(wall), duration(wait), duration(unexplained)
 	if v.Joined > 0 {
-		v.PerRequest = runs.float() / weightOne / v.Joined
+		v.PerRequest = float(runs) / fixed.One / v.Joined
 	}
 	for id, u := range classes {
-		c := QueryClass{ID: id, Fingerprint: j.classes[id], Time: u.time.duration(), Requests: u.requests.weight(), Most: float64(u.most) / weightOne}
-		c.PerRequest = u.runs.float() / weightOne / c.Requests
+		c := QueryClass{ID: id, Fingerprint: j.classes[id], Time: duration(u.time), Requests: u.requests.weight(), Most: fixed.Float(u.most)}
+		c.PerRequest = float(u.runs) / fixed.One / c.Requests
 		c.Repeated = c.PerRequest >= RepeatedCalls
 		if v.Time > 0 {
 			c.Share = float64(c.Time) / float64(v.Time)

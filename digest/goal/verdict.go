@@ -181,7 +181,7 @@ func stateOf(g Goal, m Missing, observed uint64) State {
 }
 
 func potentials(l *limit, missing *breakdown, all float64) []Potential {
-	wall := missing.wall.float()
+	wall := float(missing.wall)
 	var list []Potential
 	for name, g := range l.gains {
 		p := Potential{Component: name}
