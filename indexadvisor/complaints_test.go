@@ -13,7 +13,19 @@ import (
 )
 
 // What users complained about in other advisors, with the behaviour that
-// would have been right.
+// would have been right. More of them are elsewhere: duplicate indexes in
+// TestRedundantIndexes and TestTrapsOfDuplicateIndexesOnServers; functions
+// that are run in TestCountingRunsNothingThatActs; one failure that ends all
+// in TestOneFailureIsOne; thresholds in TestFrequencyDecidesWhatASavingIsWorth;
+// NULL, character sets and documents in copies in TestVerifyOnAScratchServer;
+// names of temporary schemas in advice in TestVerifyAcrossSchemasAndViews;
+// odd catalogs in TestOddTablesOnServers; partial results in
+// TestAdviceSoFarWhenTimeEnds.
+//
+// Complaints that do not concern this package: plans in formats that a reader
+// does not know, plans that are executed, and rewrites of UPDATE and DELETE
+// are package explain's; lists of queries without an index are package
+// digest's; hypothetical indexes on a server in use are not made here at all.
 func TestComplaintsAboutOtherAdvisors(t *testing.T) {
 	hash := func(i, k int) int { return (i*2654435761 ^ i>>3*(k*40503+1)) >> 4 & 0x7fffffff }
 	for _, c := range []struct {

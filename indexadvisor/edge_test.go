@@ -28,7 +28,7 @@ func TestOddTablesOnServers(t *testing.T) {
 		schema := srv.Schema(t)
 		db := srv.DB(t, schema)
 		fill(t, db, 10000)
-		many := make([]string, 990)
+		many := make([]string, 1000)
 		for i := range many {
 			many[i] = fmt.Sprintf("c%d INT", i)
 		}
@@ -181,11 +181,13 @@ func TestBigTableIsSampled(t *testing.T) {
 			"INSERT INTO uuids SELECT CONCAT(LEFT(SHA2(i, 256), 32), '-abc'), i % 10, i % 97 FROM seq",
 			"CREATE TABLE times (at DATETIME, n INT, a INT, b INT, PRIMARY KEY (at, n))",
 			"INSERT INTO times SELECT '2024-01-01' + INTERVAL i MINUTE, 1, i % 10, i % 97 FROM seq",
+			"CREATE TABLE parts (id INT, a INT, b INT, d DATE, PRIMARY KEY (id, d)) PARTITION BY RANGE (YEAR(d)) (PARTITION p0 VALUES LESS THAN (2022), PARTITION p1 VALUES LESS THAN (2023), PARTITION p2 VALUES LESS THAN MAXVALUE)",
+			"INSERT INTO parts SELECT i, i % 10, i % 97, '2021-01-01' + INTERVAL i % 1000 DAY FROM seq",
 			"CREATE TABLE none (a INT, b INT)", "INSERT INTO none SELECT i % 10, i % 97 FROM seq",
-			"ANALYZE TABLE ints, uuids, times, none")
+			"ANALYZE TABLE ints, uuids, times, parts, none")
 		source := MySQL(db)
 		source.ExactRows = 50_000
-		for _, table := range []string{"ints", "uuids", "times", "none"} {
+		for _, table := range []string{"ints", "uuids", "times", "parts", "none"} {
 			tab, err := source.Table(context.Background(), schema, table)
 			if err != nil {
 				t.Fatal(err)
