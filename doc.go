@@ -16,6 +16,9 @@
 //   - slowlog/requestlog reads the logs of requests, and digest/goal holds them
 //     against goals ("search pages: 95 % under 1 s"): which requests miss them,
 //     where their time went, and which queries took it.
+//   - digest/finding looks at a Profile, and at the plans of its classes, as a
+//     consultant would: what is wrong, what to do about it in which order, and
+//     how much that can win.
 //   - digest/report shows a Profile or an Analysis as text, JSON or one HTML file.
 //   - explain rewrites a statement to the SELECT that reads the same rows, asks a
 //     server for its plan without letting it run anything, and names what is

@@ -9,7 +9,10 @@ import (
 
 	"database/sql"
 
+	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/explain"
+	"github.com/quern-dev/quern/slowlog"
 )
 
 func ExampleRewrite() {
@@ -92,4 +95,31 @@ func ExampleCompare() {
 		fmt.Println(c.SameRows, c.A.RowsRead(), c.B.RowsRead())
 		fmt.Println(c)
 	}
+}
+
+// Plans of a workload's classes become findings beside those of its log.
+func ExamplePlan_Findings() {
+	var agg digest.Aggregator
+	for range 100 {
+		agg.Add(&slowlog.Event{Query: "SELECT id FROM orders WHERE note = 'x'", QueryTime: 80 * time.Millisecond, Weight: 1})
+		agg.Add(&slowlog.Event{Query: "UPDATE counter SET n = n + 1", QueryTime: 20 * time.Millisecond, Weight: 1})
+	}
+	profile := agg.Profile()
+	first := profile.Top(1, digest.ByTotalTime)[0]
+
+	// as an Explainer gives it for first.Sample()
+	plan, err := explain.Parse("id\tselect_type\ttable\ttype\tpossible_keys\tkey\tkey_len\tref\trows\tExtra\n" +
+		"1\tSIMPLE\torders\tALL\tNULL\tNULL\tNULL\tNULL\t50000\tUsing where\n")
+	if err != nil {
+		log.Fatal(err)
+	}
+	e := finding.Examine(profile, finding.Default(), plan.Findings(first.ID, explain.Medium))
+	for _, f := range e.Findings {
+		if f.Code == "plan/full-scan" {
+			fmt.Printf("%s, wins up to %.0f %%\n%s\n", f.Title, 100*f.Gain, f.Cases[0].Evidence)
+		}
+	}
+	// Output:
+	// Plan: a large table is read in full, wins up to 80 %
+	// table orders: type ALL: all 50,000 rows are read, 50,000 pass; median 80ms
 }

@@ -214,6 +214,32 @@ func TestPlansOfALogAreFindings(t *testing.T) {
 	})
 }
 
+func TestAHostileLogIsExplainedInBounds(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		schema := srv.Schema(t)
+		db := srv.DB(t, schema)
+		for _, stmt := range []string{"CREATE TABLE `</script><img src=x>` (id INT PRIMARY KEY, `<b onload=x>\u202e` VARCHAR(99)) CHARACTER SET utf8mb4", "INSERT INTO `</script><img src=x>` VALUES (1, '<i>')"} {
+			if _, err := db.Exec(stmt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const from = " FROM `</script><img src=x>` WHERE `<b onload=x>\u202e` "
+		log := slowLog(t, schema, "SELECT id"+from+"= '</script><script>owned=1</script>\u202e'", "SELECT id"+from+"< '"+strings.Repeat("<i>\u2066", 180_000)+"'", "SELECT id"+from+"> '"+strings.Repeat("<i>\u2066", 500)+"'", "SELECT no"+from+">= 1")
+		for _, format := range []string{"text", "html"} {
+			var out, stderr bytes.Buffer
+			if status := run(context.Background(), []string{"-dsn", srv.DSN(""), "-format", format, log}, &out, &stderr); status != 0 {
+				t.Fatalf("status %d: %s", status, &stderr)
+			}
+			if out.Len() > 150_000 {
+				t.Errorf("%s has %d bytes", format, out.Len())
+			}
+			if s := out.String(); strings.ContainsAny(s, "\u202e\u2066") || format == "html" && (strings.Count(s, "<script") != 1 || strings.Contains(s, "<img") || strings.Contains(s, "<b onload")) {
+				t.Errorf("%s holds something of the log as it is", format)
+			}
+		}
+	})
+}
+
 func TestWrongUsageIsStatus2(t *testing.T) {
 	for _, args := range [][]string{nil, {"-dsn", "x"}, {"-query", "SELECT 1"}, {"-dsn", "x", "-query", "SELECT 1", "file"}, {"-dsn", "x", "-query", "SELECT 1", "-format", "yaml"}, {"-nonsense"}} {
 		var stdout, stderr bytes.Buffer
