@@ -275,8 +275,7 @@ func (a *Aggregator) statement(fingerprint []byte) *statement {
 func (a *Aggregator) read(fingerprint []byte) *statement {
 	st := new(statement)
 	if text := string(fingerprint); text != suppressedText {
-		s := a.printer.Statement(text)
-		st.verb, st.tables = s.Verb, s.Tables
+		st.verb, st.tables, _ = a.printer.analyze(text)
 	}
 	st.sorted = slices.Compact(slices.Sorted(slices.Values(st.tables)))
 	st.tableList = strings.Join(st.sorted, ",")

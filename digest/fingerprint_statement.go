@@ -56,13 +56,20 @@ func (f *Fingerprinter) Statement(sql string) Statement {
 		HasHint:     f.hinted,
 		Admin:       isAdmin(sql),
 	}
+	s.Verb, s.Tables, s.Summary = f.analyze(sql)
 	if s.Admin {
-		s.Verb, s.Summary = "ADMIN", s.Fingerprint
-		return s
+		s.Summary = s.Fingerprint
+	}
+	return s
+}
+
+// analyze returns what sql does, to which tables, and the summary of both.
+func (f *Fingerprinter) analyze(sql string) (verb string, tables []string, summary string) {
+	if isAdmin(sql) {
+		return "ADMIN", nil, ""
 	}
 	a := analysis{src: sql}
 	a.lex.Init(sql, f.Options.mode())
 	a.run()
-	s.Verb, s.Tables, s.Summary = strings.ToUpper(a.first), a.tables, a.summary.String()
-	return s
+	return strings.ToUpper(a.first), a.tables, a.summary.String()
 }

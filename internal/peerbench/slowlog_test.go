@@ -2,10 +2,13 @@ package peerbench
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,31 +28,110 @@ import (
 
 const logBytes = 32 << 20
 
-// writeLog writes a log of 400 classes, by Zipf's law, and returns its file and
-// the statements in it.
-func writeLog(tb testing.TB, dialect loggen.Dialect) (file string, statements []string) {
+// A logCase is a kind of log.
+type logCase struct {
+	name  string
+	peers bool // peers read it too
+	write func(w *bufio.Writer, size int) error
+}
+
+// logCases are logs of all dialects, of 400 classes by Zipf's law, and logs that
+// are hard in one way each.
+func logCases() (cases []logCase) {
+	for _, dialect := range loggen.Dialects() {
+		cases = append(cases, logCase{dialect.String(), true, func(w *bufio.Writer, size int) error {
+			_, err := loggen.Generate(w, loggen.Options{Dialect: dialect, Seed: 1, Bytes: int64(size)})
+			return err
+		}})
+	}
+	return append(cases,
+		logCase{"inserts-of-1-MB", true, func(w *bufio.Writer, size int) error {
+			statement := "INSERT INTO t (id, name, price) VALUES " + strings.Repeat(`(123456,'it\'s a "name" of some length',99.95), `, 1<<20/48) + "(1,'x',2)"
+			for n := 0; n < size; n += len(statement) {
+				writeRecord(w, n, statement)
+			}
+			return nil
+		}},
+		logCase{"tiny", true, func(w *bufio.Writer, size int) error {
+			for n := range size / 170 {
+				writeRecord(w, n, "SELECT 1")
+			}
+			return nil
+		}},
+		logCase{"all-different", false, func(w *bufio.Writer, size int) error {
+			for n := range 1_000_000 {
+				writeRecord(w, n, fmt.Sprintf("SELECT c%d FROM t WHERE id = %d", n, n))
+			}
+			return nil
+		}},
+		logCase{"tidb", false, func(w *bufio.Writer, size int) error {
+			for n := range size / 1100 {
+				writeTiDBRecord(w, n)
+			}
+			return nil
+		}},
+	)
+}
+
+func writeRecord(w *bufio.Writer, n int, statement string) {
+	fmt.Fprintf(w, "# Time: 2025-03-01T10:%02d:%02d.%06dZ\n# User@Host: app[app] @ web1 [10.0.0.1]  Id: %5d\n"+
+		"# Query_time: 0.%06d  Lock_time: 0.000001 Rows_sent: %d  Rows_examined: %d\nSET timestamp=1740823200;\n%s;\n",
+		n/60%60, n%60, n%1e6, n%500, n*7919%1e6, n%10, n%1000, statement)
+}
+
+func writeTiDBRecord(w *bufio.Writer, n int) {
+	fmt.Fprintf(w, `# Time: 2025-03-01T10:%02d:%02d.%09dZ
+# Txn_start_ts: %d
+# User@Host: root[root] @ 10.0.0.%d [10.0.0.%d]
+# Conn_ID: %d
+# Query_time: 0.%09d
+# Parse_time: 0.000054
+# Compile_time: 0.00%05d
+# Rewrite_time: 0.000121
+# Optimize_time: 0.000432
+# Wait_TS: 0.000005
+# Cop_time: 0.%06d Process_time: 0.%05d Wait_time: 0.001 Request_count: 3 Total_keys: %d Process_keys: %d
+# DB: shop
+# Index_names: [orders:customer]
+# Is_internal: false
+# Digest: 42a1c8aae6f133e934d4bf0147491709a8812ea05ff8819ec522780fe657b772
+# Stats: orders:%d
+# Num_cop_tasks: 3
+# Cop_proc_avg: 0.07 Cop_proc_p90: 0.09 Cop_proc_max: 0.1 Cop_proc_addr: 10.0.0.9:20160
+# Cop_wait_avg: 0.001 Cop_wait_p90: 0.002 Cop_wait_max: 0.003 Cop_wait_addr: 10.0.0.9:20160
+# Mem_max: %d
+# Prepared: false
+# Plan_from_cache: false
+# Has_more_results: false
+# KV_total: 0.01
+# PD_total: 0.00001
+# Backoff_total: 0
+# Write_sql_response_total: 0.000003
+# Succ: true
+select o.id, o.total from orders o where o.customer = %d and o.placed > '2025-02-%02d' order by o.placed desc limit 20;
+`, n/60%60, n%60, n*7919%1_000_000*1000, 430000000000+n, n%9, n%9, n%300, n*7919%1_000_000*1000, n%100000, n%1e6, n%1e5, n%5000, n%4000, 430000000000+n/100, n%1e6, n, n%28+1)
+}
+
+// writeLog writes a log and returns its file and length.
+func writeLog(tb testing.TB, c logCase) (file string, size int64) {
 	tb.Helper()
 	file = filepath.Join(tb.TempDir(), "slow.log")
 	f, err := os.Create(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	defer f.Close()
 	w := bufio.NewWriter(f)
-	_, err = loggen.Generate(w, loggen.Options{Dialect: dialect, Seed: 1, Bytes: logBytes, OnRecord: func(r *loggen.Record) {
-		if r.Command == "" {
-			statements = append(statements, string(r.Query))
-		}
-	}})
-	if err == nil {
+	if err = c.write(w, logBytes); err == nil {
 		err = w.Flush()
 	}
 	if err == nil {
-		err = f.Close()
+		size, err = f.Seek(0, io.SeekCurrent)
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return file, statements
+	return file, size
 }
 
 // logReaders read a log into classes and return how many there are.
@@ -59,7 +141,7 @@ var logReaders = []struct {
 }{
 	{"lines", func(f *os.File) (int, error) {
 		scanner := bufio.NewScanner(f)
-		scanner.Buffer(nil, 1<<20)
+		scanner.Buffer(nil, 8<<20)
 		for scanner.Scan() {
 		}
 		return 0, scanner.Err()
@@ -92,15 +174,18 @@ var logReaders = []struct {
 	}},
 }
 
-// BenchmarkLog reads logs of all dialects into classes. x-lines is the speed in
-// that of a loop over the lines of the same file, by the time on a processor.
+// BenchmarkLog reads logs of all kinds into classes. x-lines is the speed in that
+// of a loop over the lines of the same file, by the time on a processor.
 func BenchmarkLog(b *testing.B) {
-	for _, dialect := range loggen.Dialects() {
-		file, _ := writeLog(b, dialect)
+	for _, c := range logCases() {
+		file, size := writeLog(b, c)
 		var lines float64
 		for _, reader := range logReaders {
-			b.Run(dialect.String()+"/"+reader.name, func(b *testing.B) {
-				b.SetBytes(logBytes)
+			if !c.peers && reader.name == "go-mysql" {
+				continue
+			}
+			b.Run(c.name+"/"+reader.name, func(b *testing.B) {
+				b.SetBytes(size)
 				b.ReportAllocs()
 				start, n, classes := cpuTime(), 0, 0
 				for b.Loop() {
@@ -118,17 +203,20 @@ func BenchmarkLog(b *testing.B) {
 				if reader.name == "lines" {
 					lines = perOp
 				}
-				b.ReportMetric(logBytes/perOp*1e3, "MB/cpu-s")
+				b.ReportMetric(float64(size)/perOp*1e3, "MB/cpu-s")
 				b.ReportMetric(lines/perOp, "x-lines")
 				b.ReportMetric(float64(classes), "classes")
 			})
 		}
-		b.Run(dialect.String()+"/pt-query-digest", func(b *testing.B) {
+		if !c.peers {
+			continue
+		}
+		b.Run(c.name+"/pt-query-digest", func(b *testing.B) {
 			tool, err := exec.LookPath("pt-query-digest")
 			if err != nil {
 				b.Skip("pt-query-digest is not on PATH")
 			}
-			b.SetBytes(logBytes)
+			b.SetBytes(size)
 			var spent time.Duration
 			n := 0
 			for b.Loop() {
@@ -141,15 +229,111 @@ func BenchmarkLog(b *testing.B) {
 				n++
 			}
 			perOp := float64(spent) / float64(n)
-			b.ReportMetric(logBytes/perOp*1e3, "MB/cpu-s")
+			b.ReportMetric(float64(size)/perOp*1e3, "MB/cpu-s")
 			b.ReportMetric(lines/perOp, "x-lines")
 		})
 	}
 }
 
+// BenchmarkWorkers reads a log by Reader.Each. speedup is the wall time of one
+// worker in that of several: it needs as many free processors.
+func BenchmarkWorkers(b *testing.B) {
+	file, size := writeLog(b, logCases()[0])
+	var one time.Duration
+	for _, workers := range []int{1, 2, 4} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			b.SetBytes(size)
+			best := time.Duration(math.MaxInt64)
+			for b.Loop() {
+				start := time.Now()
+				f, err := os.Open(file)
+				if err != nil {
+					b.Fatal(err)
+				}
+				shards := make([]digest.Aggregator, workers)
+				err = slowlog.NewReader(f).Each(workers, func(worker int, ev *slowlog.Event) error {
+					shards[worker].Add(ev)
+					return nil
+				})
+				f.Close()
+				for i := range shards[1:] {
+					if err == nil {
+						err = shards[0].Merge(&shards[i+1])
+					}
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				best = min(best, time.Since(start))
+			}
+			if workers == 1 {
+				one = best
+			}
+			b.ReportMetric(one.Seconds()/best.Seconds(), "speedup")
+		})
+	}
+}
+
+// BenchmarkSize reads ever longer logs: the same records over and over, as a
+// stream. The time for a GB and the memory stay the same.
+func BenchmarkSize(b *testing.B) {
+	file, _ := writeLog(b, logCases()[0])
+	log, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, megabytes := range []int64{100, 1000, 3000, 10000} {
+		b.Run(fmt.Sprintf("%d-MB", megabytes), func(b *testing.B) {
+			b.SetBytes(megabytes * 1e6)
+			start, n := cpuTime(), 0
+			var memory runtime.MemStats
+			for b.Loop() {
+				r := slowlog.NewReader(&stream{log: log, left: megabytes * 1e6})
+				r.ReuseEvent = true
+				var a digest.Aggregator
+				for ev, err := range r.All() {
+					if err != nil {
+						b.Fatal(err)
+					}
+					a.Add(ev)
+				}
+				runtime.GC()
+				runtime.ReadMemStats(&memory)
+				runtime.KeepAlive(&a)
+				n++
+			}
+			b.ReportMetric(float64(cpuTime()-start)/float64(n)/float64(megabytes)*1000/1e9, "cpu-s/GB")
+			b.ReportMetric(float64(memory.HeapAlloc-uint64(len(log)))/1e6, "heap-MB")
+		})
+	}
+}
+
+// stream gives a log over and over.
+type stream struct {
+	log  []byte
+	at   int
+	left int64
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	if s.left <= 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(int64(len(p)), s.left)], s.log[s.at:])
+	s.at, s.left = (s.at+n)%len(s.log), s.left-int64(n)
+	return n, nil
+}
+
 // BenchmarkStatements makes the fingerprints of all statements of such a log.
 func BenchmarkStatements(b *testing.B) {
-	_, statements := writeLog(b, loggen.Percona80)
+	var statements []string
+	if _, err := loggen.Generate(io.Discard, loggen.Options{Seed: 1, Bytes: logBytes, OnRecord: func(r *loggen.Record) {
+		if r.Command == "" {
+			statements = append(statements, string(r.Query))
+		}
+	}}); err != nil {
+		b.Fatal(err)
+	}
 	size := len(strings.Join(statements, ""))
 	var f digest.Fingerprinter
 	var dst []byte
