@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/quern-dev/quern/slowlog"
 )
@@ -24,19 +26,16 @@ import (
 // TestFollowLosesAndDoublesNothing lets a server write a log by a virtual clock
 // while its file is rotated in every way every few seconds and the follower is
 // killed and resumed from its last checkpoint. QUERN_LONG=1 tries 50 seeds in
-// place of 4, the first for 24 hours in place of 10 minutes.
+// place of 4, each for 24 hours in place of 10 minutes.
 func TestFollowLosesAndDoublesNothing(t *testing.T) {
-	seeds, first := 4, 10*time.Minute
+	seeds, length := 4, 10*time.Minute
 	if os.Getenv("QUERN_LONG") == "1" {
-		seeds, first = 50, 24*time.Hour
+		seeds, length = 50, 24*time.Hour
 	}
 	for seed := range seeds {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			time := 10 * time.Minute
-			if seed == 0 {
-				time = first
-			}
-			synctest.Test(t, func(t *testing.T) { chaos(t, uint64(seed), time) })
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { chaos(t, uint64(seed), length) })
 		})
 	}
 }
@@ -48,6 +47,9 @@ type server struct {
 	path string
 	file *os.File
 	n    int // events written
+
+	dated     bool // rotated files are named by date
+	rotations int
 }
 
 func (s *server) check(err error) {
@@ -97,59 +99,90 @@ func (s *server) serve(most int) {
 	}
 }
 
-// shift renames the rotated files up by one.
-func (s *server) shift() {
-	for i := 200; i > 0; i-- {
-		for _, ext := range []string{"", ".gz"} {
-			old := fmt.Sprintf("%s.%d%s", s.path, i, ext)
-			if _, err := os.Stat(old); err == nil {
-				s.check(os.Rename(old, fmt.Sprintf("%s.%d%s", s.path, i+1, ext)))
-			}
+// kept is how many rotated files are kept at most.
+const kept = 40
+
+// shift makes room for one more rotated file, in the way of logrotate or in that
+// of its dateext, and returns its name.
+func (s *server) shift() string {
+	dir, base := filepath.Split(s.path)
+	entries, err := os.ReadDir(dir)
+	s.check(err)
+	var names []string // of the rotated files, the oldest first
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), base+".") || strings.HasPrefix(e.Name(), base+"-") {
+			names = append(names, e.Name())
 		}
 	}
-	os.RemoveAll(s.path + ".40")
-	os.RemoveAll(s.path + ".40.gz")
+	if s.dated {
+		if len(names) > kept {
+			s.check(os.Remove(filepath.Join(dir, names[0])))
+		}
+		s.rotations++
+		return fmt.Sprintf("%s-20261130-%06d", s.path, s.rotations)
+	}
+	number := func(name string) int {
+		digits, _, _ := strings.Cut(strings.TrimPrefix(name, base+"."), ".")
+		n, err := strconv.Atoi(digits)
+		s.check(err)
+		return n
+	}
+	slices.SortFunc(names, func(a, b string) int { return number(b) - number(a) })
+	for _, name := range names {
+		n := number(name)
+		if n >= kept {
+			s.check(os.Remove(filepath.Join(dir, name)))
+			continue
+		}
+		next := base + "." + strconv.Itoa(n+1) + name[len(base)+1+len(strconv.Itoa(n)):]
+		s.check(os.Rename(filepath.Join(dir, name), filepath.Join(dir, next)))
+	}
+	return s.path + ".1"
 }
 
 func (s *server) rotate() {
 	switch s.rnd.IntN(6) {
 	case 0: // renamed and made anew; the server goes on in the old file for a while
-		s.shift()
-		s.check(os.Rename(s.path, s.path+".1"))
+		s.check(os.Rename(s.path, s.shift()))
 		s.check(os.WriteFile(s.path, nil, 0o644))
 		s.serve(3)
 		time.Sleep(time.Duration(s.rnd.IntN(3000)) * time.Millisecond)
 		s.serve(3)
 		s.reopen()
 	case 1: // renamed; there is no file for a while
-		s.shift()
-		s.check(os.Rename(s.path, s.path+".1"))
+		s.check(os.Rename(s.path, s.shift()))
 		s.serve(3)
 		time.Sleep(time.Duration(s.rnd.IntN(3000)) * time.Millisecond)
 		s.reopen()
 	case 2: // several times at once
 		for range 2 + s.rnd.IntN(3) {
-			s.shift()
-			s.check(os.Rename(s.path, s.path+".1"))
+			s.check(os.Rename(s.path, s.shift()))
 			s.reopen()
 			s.serve(4)
 		}
 	case 3, 4: // copied and truncated, then perhaps soon longer than before
-		s.shift()
-		s.copy(s.path, s.path+".1", func(w io.Writer) io.WriteCloser { return nopCloser{w} })
+		s.copy(s.path, s.shift(), func(w io.Writer) io.WriteCloser { return nopCloser{w} })
 		s.check(os.Truncate(s.path, 0))
 		s.serve(1 + 40*s.rnd.IntN(2))
 	case 5: // renamed and, later, compressed
-		s.shift()
-		s.check(os.Rename(s.path, s.path+".1"))
+		name := s.shift()
+		s.check(os.Rename(s.path, name))
 		s.reopen()
 		s.serve(5)
 		time.Sleep(time.Duration(s.rnd.IntN(2000)) * time.Millisecond)
-		info, err := os.Stat(s.path + ".1")
+		info, err := os.Stat(name)
 		s.check(err)
-		s.copy(s.path+".1", s.path+".1.gz", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
-		s.check(os.Chtimes(s.path+".1.gz", info.ModTime(), info.ModTime()))
-		s.check(os.Remove(s.path + ".1"))
+		packed, compress := name+".gz", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
+		if s.rnd.IntN(2) == 0 {
+			packed, compress = name+".zst", func(w io.Writer) io.WriteCloser {
+				z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10))
+				s.check(err)
+				return z
+			}
+		}
+		s.copy(name, packed, compress)
+		s.check(os.Chtimes(packed, info.ModTime(), info.ModTime()))
+		s.check(os.Remove(name))
 	}
 }
 
@@ -173,7 +206,7 @@ func (s *server) copy(from, to string, compress func(io.Writer) io.WriteCloser) 
 }
 
 func chaos(t *testing.T, seed uint64, length time.Duration) {
-	s := &server{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), path: filepath.Join(t.TempDir(), "slow.log")}
+	s := &server{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), path: filepath.Join(t.TempDir(), "slow.log"), dated: seed%3 == 2}
 	rnd := rand.New(rand.NewPCG(seed, 2))
 
 	// The store of the consumer: what it counted, and the checkpoint of that.

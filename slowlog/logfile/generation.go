@@ -59,7 +59,7 @@ func openGeneration(path string) (*generation, error) {
 	g := &generation{name: path, file: file, info: info, looked: info}
 	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
 		g.frozen = true
-		if g.plain, err = NewAny(file, path); err != nil {
+		if g.plain, err = unpack(file, path); err != nil {
 			file.Close()
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (g *generation) isLonger(n int) (bool, error) {
 func (g *generation) first(n int) ([]byte, error) {
 	var r io.Reader = io.NewSectionReader(g.file, 0, int64(n))
 	if g.plain != nil {
-		f, err := OpenAny(g.name)
+		f, err := open(g.name, unpack)
 		if err != nil {
 			return nil, err
 		}

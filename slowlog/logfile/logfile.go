@@ -77,36 +77,46 @@ func New(r io.Reader, name string) (*File, error) {
 
 // NewAny is New for a log of any kind; see OpenAny.
 func NewAny(r io.Reader, name string) (*File, error) {
-	f := &File{Name: name}
-	in := &peeker{r: &counter{r, &f.read}}
-	head, err := in.peek(4)
+	f, err := unpack(r, name)
 	if err != nil {
 		return nil, err
 	}
-	var plain io.Reader = in
-	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		z, err := newGunzip(in)
-		if err != nil {
-			return nil, fmt.Errorf("%s: gzip: %w", name, err)
-		}
-		plain, f.close = z, append(f.close, z)
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)) // the bound of zstd(1)
-		if err != nil {
-			return nil, fmt.Errorf("%s: zstd: %w", name, err)
-		}
-		c := z.IOReadCloser()
-		plain, f.close = c, append(f.close, c)
-	}
-	text := &peeker{r: plain}
-	head, err = text.peek(sniffLen)
+	text := &peeker{r: f.Reader}
+	head, err := text.peek(sniffLen)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	f.Kind = Sniff(head)
 	f.Reader = text
+	return f, nil
+}
+
+// unpack is NewAny for those who do not ask for the Kind, which costs more than
+// to open a file.
+func unpack(r io.Reader, name string) (*File, error) {
+	f := &File{Name: name}
+	in := &peeker{r: &counter{r, &f.read}}
+	head, err := in.peek(4)
+	if err != nil {
+		return nil, err
+	}
+	f.Reader = in
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		z, err := newGunzip(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: gzip: %w", name, err)
+		}
+		f.Reader, f.close = z, append(f.close, z)
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)) // the bound of zstd(1)
+		if err != nil {
+			return nil, fmt.Errorf("%s: zstd: %w", name, err)
+		}
+		c := z.IOReadCloser()
+		f.Reader, f.close = c, append(f.close, c)
+	}
 	return f, nil
 }
 
