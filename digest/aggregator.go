@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -88,6 +89,7 @@ type Aggregator struct {
 	names      names
 	printer    printer
 	statements map[string]*statement // by fingerprint, where group or filter ask for them
+	remember   int                   // how many of them; maxStatements if 0
 
 	facts facts
 	key   []byte
@@ -108,8 +110,12 @@ type statement struct {
 	tableList string   // sorted, with commas between them
 }
 
-// maxStatements bounds Aggregator.statements.
-const maxStatements = 1 << 16
+// maxStatements bounds Aggregator.statements, observerStatements those of each of
+// a Collector's observers, which are as many as there are processors.
+const (
+	maxStatements      = 1 << 16
+	observerStatements = 1 << 12
+)
 
 func (a *Aggregator) init() {
 	if a.ready {
@@ -263,7 +269,7 @@ func (a *Aggregator) statement(fingerprint []byte) *statement {
 		return st
 	}
 	st := a.read(fingerprint)
-	if a.statements == nil || len(a.statements) >= maxStatements {
+	if a.statements == nil || len(a.statements) >= cmp.Or(a.remember, maxStatements) {
 		a.statements = make(map[string]*statement)
 	}
 	a.statements[string(fingerprint)] = st

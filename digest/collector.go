@@ -152,7 +152,7 @@ func NewCollector(o CollectorOptions) *Collector {
 		c.options.Text = TextVerbatim
 	}
 	c.workers.New = func() any {
-		w := &worker{a: Aggregator{Options: c.options}}
+		w := &worker{a: Aggregator{Options: c.options, remember: observerStatements}}
 		w.a.init()
 		return w
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"testing"
@@ -100,7 +102,7 @@ func TestCollectorLosesNothing(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d classes %d bytes %v", o.MaxClasses, o.MaxBytes, o.Window), func(t *testing.T) {
 			c := NewCollector(o)
-			const goroutines, each = 8, 400
+			const goroutines, each = 16, 200
 			var wg sync.WaitGroup
 			done := make(chan struct{})
 			var profiles []*Profile
@@ -276,6 +278,61 @@ func TestLargestClassesOfTheLastWindowHaveASeat(t *testing.T) {
 	}
 }
 
+func TestWindowAdmitsTheLargestOfTheLastOneThenTheFirstToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCollector(CollectorOptions{MaxClasses: 10, Window: time.Minute, Keep: 1})
+		observe := func(name string, n int, d time.Duration) {
+			for i := range n {
+				c.Observe(Observation{SQL: fmt.Sprintf("select %s%d", name, i), Duration: d})
+			}
+		}
+		rotate := func() *Profile {
+			time.Sleep(time.Minute)
+			ws := c.Rotate(time.Now())
+			if len(ws) != 1 {
+				t.Fatalf("%d windows, want 1", len(ws))
+			}
+			checkTotals(t, ws[0].Profile)
+			return ws[0].Profile
+		}
+		classes := func(p *Profile) map[string]bool {
+			m := map[string]bool{}
+			for c := range p.Classes() {
+				m[c.Fingerprint] = true
+			}
+			return m
+		}
+		want := func(names ...string) map[string]bool {
+			m := map[string]bool{}
+			for _, name := range names {
+				for i := range 5 {
+					m[fmt.Sprintf("select %s%d", name, i)] = true
+				}
+			}
+			return m
+		}
+		observe("slow", 5, time.Hour)
+		observe("quick", 5, time.Second)
+		rotate()
+		observe("new", 50, time.Second)
+		observe("slow", 5, time.Hour) // late comers
+		if diff := cmp.Diff(want("slow", "new"), classes(rotate())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		observe("next", 5, time.Minute) // without the slow ones, whose seats stay free
+		observe("more", 50, time.Second)
+		if diff := cmp.Diff(want("next"), classes(rotate())); diff != "" {
+			t.Errorf("without those of before (-want +got):\n%s", diff)
+		}
+		observe("new", 50, time.Second)
+		observe("slow", 5, time.Hour)
+		observe("next", 5, time.Minute)
+		if diff := cmp.Diff(want("next", "new"), classes(rotate())); diff != "" {
+			t.Errorf("with those of the last window alone (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestBytesOfClassesAreBounded(t *testing.T) {
 	const limit = 1 << 20
 	c := NewCollector(CollectorOptions{MaxClasses: 1 << 20, MaxBytes: limit})
@@ -372,56 +429,118 @@ func TestObserveOfKnownClassDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// However many classes are offered, what a collector holds stays what it was when
+// the cap was reached. QUERN_LONG=1 offers a million.
+func TestMemoryIsFlatUnderMoreClassesThanFit(t *testing.T) {
+	if underRace {
+		t.Skip("memory is measured without the race detector")
+	}
+	offered := 40_000
+	if os.Getenv("QUERN_LONG") == "1" {
+		offered = 1_000_000
+	}
+	for name, o := range map[string]CollectorOptions{
+		"fingerprint":   {},
+		"schema,tables": {GroupBy: []Group{BySchema, ByTables}},
+		"windows":       {Window: time.Second, Keep: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCollector(o)
+			var events, warm uint64
+			for i := range offered {
+				end := testStart.Add(time.Duration(i) * time.Millisecond / 10)
+				c.Observe(Observation{SQL: fmt.Sprintf("select column%d from t%d where a = %d", i, i, i), Duration: time.Millisecond, End: end})
+				if o.Window > 0 && i%1000 == 0 {
+					for _, w := range c.Rotate(end) {
+						events += w.Events
+					}
+				}
+				if i == offered/2 {
+					warm = heapInUse()
+				}
+			}
+			late := heapInUse()
+			t.Logf("%.1f MB at the half of %d classes, %.1f MB at the end: %+v", float64(warm)/1e6, offered, float64(late)/1e6, c.Stats())
+			if late > warm+warm/4+2<<20 {
+				t.Errorf("the heap grows from %d to %d bytes", warm, late)
+			}
+			if events += c.Flush().Events; events != uint64(offered) {
+				t.Errorf("%d events, want %d", events, offered)
+			}
+		})
+	}
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // statement168 has 168 bytes, as many as the statements of the performance budget.
 var statement168 = "SELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.status = 'open' AND o.created > '2026-01-01 00:00:00' ORDER BY o.id LIMIT 20"
 
+// BenchmarkObserve observes statements of known classes from as many goroutines as
+// its name says. Beside the time that passes it reports that of all processors, and
+// how long goroutines waited for one another.
 func BenchmarkObserve(b *testing.B) {
 	if len(statement168) != 168 {
 		b.Fatalf("the statement has %d bytes", len(statement168))
 	}
 	for _, classes := range []int{1, 400} {
-		b.Run(fmt.Sprintf("%d_classes", classes), func(b *testing.B) {
-			c := NewCollector(CollectorOptions{})
-			sqls := make([]string, classes)
-			for i := range sqls {
-				sqls[i] = strings.Replace(statement168, "name", fmt.Sprintf("n%03d", i), 1)
-			}
-			durations := drawn(rand.New(rand.NewPCG(1, 1)), distributions[5].draw, 4096)
-			observe := func(i int) {
-				c.Observe(Observation{SQL: sqls[i%classes], Schema: "shop", Duration: time.Duration(durations[i%len(durations)])})
-			}
-			for i := range 100 * classes {
-				observe(i)
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				for i := 0; pb.Next(); i++ {
+		for _, goroutines := range []int{1, 2, 16} {
+			b.Run(fmt.Sprintf("%d_classes/%d_goroutines", classes, goroutines), func(b *testing.B) {
+				c := NewCollector(CollectorOptions{})
+				sqls := make([]string, classes)
+				for i := range sqls {
+					sqls[i] = strings.Replace(statement168, "name", fmt.Sprintf("n%03d", i), 1)
+				}
+				durations := drawn(rand.New(rand.NewPCG(1, 1)), distributions[5].draw, 4096)
+				observe := func(i int) {
+					c.Observe(Observation{SQL: sqls[i%classes], Schema: "shop", Duration: time.Duration(durations[i%len(durations)])})
+				}
+				for i := range 100 * classes {
 					observe(i)
 				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				cpu, waited := processorTime(b), mutexWait()
+				var wg sync.WaitGroup
+				for g := range goroutines {
+					wg.Go(func() {
+						for i := g; i < b.N; i += goroutines {
+							observe(i)
+						}
+					})
+				}
+				wg.Wait()
+				b.ReportMetric(float64(processorTime(b)-cpu)/float64(b.N), "cpu-ns/op")
+				b.ReportMetric(float64(mutexWait()-waited)/float64(b.N), "wait-ns/op")
 			})
-		})
+		}
 	}
 }
 
-// A million fingerprints are offered to a cap of 5,000; the heap is reported after
-// a tenth of them, and after all.
+// mutexWait returns how long all goroutines together have waited for mutexes.
+func mutexWait() time.Duration {
+	s := []metrics.Sample{{Name: "/sync/mutex/wait/total:seconds"}}
+	metrics.Read(s)
+	return time.Duration(s[0].Value.Float64() * 1e9)
+}
+
+// BenchmarkCollectorOverflow offers a million fingerprints to a cap of 5,000, and
+// reports the heap when a tenth, the half and all of them have come.
 func BenchmarkCollectorOverflow(b *testing.B) {
-	heap := func() float64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / 1e6
-	}
 	for b.Loop() {
 		c := NewCollector(CollectorOptions{})
 		for i := range 1_000_000 {
-			if i == 100_000 {
-				b.ReportMetric(heap(), "MB-early")
+			if i == 100_000 || i == 500_000 {
+				b.ReportMetric(float64(heapInUse())/1e6, fmt.Sprintf("MB-at-%dk", i/1000))
 			}
 			c.Observe(observation(fmt.Sprintf("select column%d from t where a = %d", i, i), time.Millisecond))
 		}
-		b.ReportMetric(heap(), "MB-late")
+		b.ReportMetric(float64(heapInUse())/1e6, "MB-at-1000k")
 		if p := c.Flush(); p.Len() != 5000 || p.Events != 1_000_000 {
 			b.Fatalf("%d classes, %d events", p.Len(), p.Events)
 		}
