@@ -26,7 +26,8 @@
 //   - indexadvisor counts the rows that each condition matches, chooses the
 //     columns of an index and their order by that, and proves the change.
 //
-// Start with the programs under examples: topqueries, goals, explain, advise.
+// Start with the programs under examples: topqueries, goals, explain, advise. Those
+// with a module of their own, apm and beam, are run as go -C examples/apm run .
 //
 // Packages slowlog and digest and those below them need nothing but the standard
 // library, but for zstd. Packages explain and indexadvisor take a *sql.DB and

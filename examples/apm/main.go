@@ -3,6 +3,12 @@
 //
 //	apm [flags] [SLOWLOG...]
 //
+// It is a module of its own, for what it needs: from the root of quern
+//
+//	go -C examples/apm run . [flags] /var/log/mysql/slow.log
+//
+// runs it, in this directory, so that paths are best absolute.
+//
 // Files are followed through every kind of rotation, and may come into being later.
 // With -processlist it also watches the statements of a server that logs none. With
 // neither it makes up the spans of a shop, so that there is something to see.
