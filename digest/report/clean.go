@@ -50,6 +50,11 @@ func visible(r rune) bool {
 	return r >= ' ' && r < 0x7f || r >= 0xa0 && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
+// Printable returns a text of lines with what a terminal could obey, or what could
+// make text look like other text, written as escapes: for programs that print beside
+// a report what a log or a server gave them.
+func Printable(text string) string { return strings.Join(textLines(text), "\n") + "\n" }
+
 // textLines returns the lines of a text of several, printable, with its tabs
 // turned into spaces.
 func textLines(s string) []string {

@@ -155,6 +155,13 @@ func TestNothingThatATerminalObeysComesOut(t *testing.T) {
 	}
 }
 
+func TestPrintableShowsWhatATerminalWouldObey(t *testing.T) {
+	const text = "a\x1b[2J\tb\r\n  c\u202ed\xff\n"
+	if diff := cmp.Diff("a\\x1b[2J    b\n  c\\u202ed\\xff\n", report.Printable(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTextWithoutColorHasNoEscapeSequences(t *testing.T) {
 	r := shop(t)
 	colored := text(t, r, report.TextOptions{Color: true})

@@ -124,7 +124,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "html":
 		return writeHTML(stdout, p, sources, a, trials)
 	}
-	return writeText(stdout, a, trials)
+	var text bytes.Buffer
+	if err := writeText(&text, a, trials); err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, report.Printable(text.String()))
+	return err
 }
 
 // writeHTML writes the report on the profile, with the advice in it.

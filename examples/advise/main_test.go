@@ -29,7 +29,7 @@ func TestAdviseOnAServer(t *testing.T) {
 	schema := srv.Schema(t)
 	db := srv.DB(t, schema)
 	for _, s := range []string{
-		"CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, pad VARCHAR(100), KEY a1 (a, id))",
+		"CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, pad VARCHAR(100), KEY a1 (a, id)) CHARACTER SET utf8mb4",
 		"INSERT INTO t SELECT seq, seq % 500, seq % 7, REPEAT('x', 100) FROM seq_1_to_20000",
 		"ANALYZE TABLE t",
 	} {
@@ -44,6 +44,9 @@ func TestAdviseOnAServer(t *testing.T) {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text lacks %q:\n%s", part, text)
 		}
+	}
+	if text := advise(t, "-dsn", dsn, "-schema", schema, "-query", "SELECT * FROM t WHERE a = 5 AND pad = '\x1b[2J\u202e'"); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `\x1b[2J\u202e`) {
+		t.Errorf("a terminal would obey the text %q", text)
 	}
 	type advice struct {
 		Quern       int

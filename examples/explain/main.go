@@ -187,7 +187,7 @@ func writeText(w io.Writer, results []result) error {
 		}
 		fmt.Fprintf(&b, "%s\n%s", r.plan(), r.problems())
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, report.Printable(b.String()))
 	return err
 }
 
