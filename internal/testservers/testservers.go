@@ -32,6 +32,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -50,7 +51,7 @@ func (f Flavor) env(prefix, suffix string) string {
 }
 
 // Server is a running database server. Its methods may be called from several
-// goroutines, but for Restart.
+// goroutines, but for Restart and Kill.
 type Server struct {
 	Flavor  Flavor
 	Version string // as SELECT VERSION() gives it
@@ -65,6 +66,7 @@ type Server struct {
 
 	config *mysql.Config
 	proc   *process     // nil for a server given by a DSN
+	killed bool         // by Kill
 	launch func() error // starts it anew, on its data
 }
 
@@ -191,7 +193,7 @@ func (s *Server) Schema(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.exec("DROP DATABASE IF EXISTS " + name); err != nil {
+		if err := s.exec("DROP DATABASE IF EXISTS " + name); err != nil && !s.killed {
 			t.Error(err)
 		}
 	})
@@ -215,6 +217,45 @@ func (s *Server) Restart(t testing.TB) {
 	if err := s.launch(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Kill ends the server at once, as a crash of its machine would: connections break
+// in the middle of what they do. A server given by a DSN cannot be killed: the test
+// is skipped.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if s.proc == nil {
+		t.Skip("a server given by a DSN cannot be killed by a test")
+	}
+	if err := s.proc.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.proc.done
+	s.killed = true
+}
+
+// AwaitStatement waits until a connection other than its own runs a statement for
+// which the condition on information_schema.PROCESSLIST holds, and returns the
+// connection's id.
+func (s *Server) AwaitStatement(t testing.TB, condition string) (id int64) {
+	t.Helper()
+	db, err := open(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for range 600 {
+		err := db.QueryRow("SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND (" + condition + ") LIMIT 1").Scan(&id)
+		if err == nil {
+			return id
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("no connection with %s", condition)
+	return 0
 }
 
 // exec runs one statement on a connection of its own.
