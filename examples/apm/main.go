@@ -10,8 +10,9 @@
 // runs it, in this directory, so that paths are best absolute.
 //
 // Files are followed through every kind of rotation, and may come into being later.
-// With -processlist it also watches the statements of a server that logs none. With
-// neither it makes up the spans of a shop, so that there is something to see.
+// With -processlist it also watches the statements of a server that logs none; those
+// of one that is watched and whose log is followed count twice. With neither it makes
+// up the spans of a shop, so that there is something to see.
 //
 // What is observed is added up in a digest.Collector. At the end of each -window
 // (10 s) it goes to
