@@ -48,7 +48,7 @@ func Observation(s sdktrace.ReadOnlySpan) (o digest.Observation, ok bool) {
 	}
 	var text, statement, namespace, name string
 	for _, a := range s.Attributes() {
-		value := a.Value.Emit()
+		value := a.Value.String()
 		switch a.Key {
 		case "db.query.text":
 			text = value
