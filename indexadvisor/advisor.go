@@ -80,6 +80,8 @@ type Advice struct {
 	Notes       []string // why nothing, where nothing; rewrites; what was not looked into
 	Spent       Spent
 	Incomplete  bool // the context ended, or the server became busy, before everything was tried
+
+	workload bool // there may be several queries
 }
 
 // Spent is what the advice cost the server.
@@ -159,6 +161,7 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
+	r.many = len(queries) > 1
 	var items []*item
 	skipped := 0
 	for _, q := range queries {
@@ -189,6 +192,7 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 		return nil, err
 	}
 	a.Suggestions = append(a.Suggestions, r.drops(ctx, w, chosen)...)
+	a.workload = true
 	return r.finish(a), nil
 }
 
@@ -206,13 +210,15 @@ type run struct {
 	spent      Spent
 	counted    map[string]*Counts
 	distinct   map[string]Distinct
-	prefixes   map[string]int // 0: whole; -1: refused
-	incomplete bool           // said why in a note, unless the context has ended
+	prefixes   map[string]int  // 0: whole; -1: refused
+	many       bool            // queries, so that notes name theirs
+	replaced   map[string]bool // indexes that a wider one takes the place of, by nameKey
+	incomplete bool            // said why in a note, unless the context has ended
 	tables     map[string]*Table
 }
 
 func (v *Advisor) run() *run {
-	return &run{Advisor: v, tables: map[string]*Table{}, counted: map[string]*Counts{}, distinct: map[string]Distinct{}, prefixes: map[string]int{}}
+	return &run{Advisor: v, tables: map[string]*Table{}, replaced: map[string]bool{}, counted: map[string]*Counts{}, distinct: map[string]Distinct{}, prefixes: map[string]int{}}
 }
 
 func (r *run) start(ctx context.Context) (err error) {
@@ -275,6 +281,9 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 		}
 		it.variants = append(it.variants, a)
 		for _, n := range a.notes {
+			if r.many {
+				n = q.name() + ": " + n
+			}
 			r.note("%s", n)
 		}
 	}

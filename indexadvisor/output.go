@@ -129,7 +129,7 @@ func (a *Advice) WriteText(w io.Writer) error {
 		if s.Confidence != "" {
 			fmt.Fprintf(&b, "   Confidence:  %s\n", s.Confidence)
 		}
-		if len(s.Serves) > 1 {
+		if a.workload && s.Kind != Drop {
 			for _, q := range s.Serves {
 				fmt.Fprintf(&b, "   Serves:      %s (%d rows before, %d after)\n", q.Query, q.RowsBefore, q.RowsAfter)
 			}
@@ -144,6 +144,7 @@ func (a *Advice) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 		if s.Trial != "" {
 			fmt.Fprintf(&b, "   Try first:   %s;\n", s.Trial)
+			wrap(&b, "                ", s.afterTrial())
 		}
 		fmt.Fprintf(&b, "   Do:          %s;\n", s.DDL)
 		fmt.Fprintf(&b, "   Undo:        %s;\n", s.Undo)
@@ -161,6 +162,20 @@ func (a *Advice) WriteText(w io.Writer) error {
 	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// afterTrial tells how to go on from the trial, and back.
+func (s *Suggestion) afterTrial() string {
+	alter := "ALTER TABLE " + quoteTable(s.Schema, s.Table) + " ALTER INDEX " + quote(s.Name) + " "
+	switch ignored := strings.Contains(s.Trial, " IGNORED"); {
+	case s.Kind == Drop && ignored:
+		return "Nothing uses it then; " + alter + "NOT IGNORED brings it back at once."
+	case s.Kind == Drop:
+		return "Nothing uses it then; " + alter + "VISIBLE brings it back at once."
+	case ignored:
+		return "It is made, but not used yet: " + alter + "NOT IGNORED turns it on at once, IGNORED off."
+	}
+	return "It is made, but not used yet: SET SESSION optimizer_switch = 'use_invisible_indexes=on' turns it on for one session, " + alter + "VISIBLE for all, INVISIBLE off."
 }
 
 // amount counts things in words.

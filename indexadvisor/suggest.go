@@ -21,6 +21,7 @@ func (r *run) suggest(w *workload, chosen []candidate, c candidate, taken map[st
 	var lead *access // the access whose rounds are shown
 	var leadBlock *block
 	leadGain := 0.0
+	var users []user
 	for _, it := range w.items {
 		with, without := it.cost(w.server, chosen), it.cost(w.server, rest)
 		all += it.weight * it.cost(w.server, nil)
@@ -31,10 +32,15 @@ func (r *run) suggest(w *workload, chosen []candidate, c candidate, taken map[st
 			continue
 		}
 		gain += it.weight * (without - with)
-		b, a := it.read(w.server, nil), it.read(w.server, chosen)
-		before, after = before+b, after+a
-		s.Serves = append(s.Serves, Served{it.query.name(), round(b), round(a)})
-		if x, b := it.user(w.server, chosen, c); x != nil && it.weight*(without-with) > leadGain {
+		old, now := it.read(w.server, nil), it.read(w.server, chosen)
+		before, after = before+old, after+now
+		s.Serves = append(s.Serves, Served{it.query.name(), round(old), round(now)})
+		x, b := it.user(w.server, chosen, c)
+		if x == nil {
+			continue
+		}
+		users = append(users, user{x, b, it.query.name()})
+		if it.weight*(without-with) > leadGain {
 			lead, leadBlock, leadGain = x, b, it.weight*(without-with)
 		}
 	}
@@ -49,13 +55,14 @@ func (r *run) suggest(w *workload, chosen []candidate, c candidate, taken map[st
 			if s.Kind == Add && len(ix.Parts) < len(c.parts) {
 				s.Kind = Extend
 				replaced = append(replaced, ix)
+				r.replaced[nameKey(t, ix.Name)] = true
 			} else {
 				s.Redundant = append(s.Redundant, ix.Name)
 			}
 		}
 	}
 	s.DDL, s.Undo, s.Trial = r.ddl(t, s.Name, parts, columns, replaced)
-	s.Reason = r.reason(lead, leadBlock, c, parts, replaced)
+	s.Reason = r.reason(lead, leadBlock, users, c, parts, replaced)
 	if lead != nil {
 		s.Rounds = lead.rounds
 		s.Confidence = confidence(lead)
@@ -133,7 +140,7 @@ func confidence(x *access) string {
 }
 
 // reason says in words why the index has its columns.
-func (r *run) reason(x *access, b *block, c candidate, parts []Part, replaced []*Index) string {
+func (r *run) reason(x *access, b *block, users []user, c candidate, parts []Part, replaced []*Index) string {
 	if x == nil {
 		return "it is cheaper than what is there."
 	}
@@ -155,48 +162,22 @@ func (r *run) reason(x *access, b *block, c candidate, parts []Part, replaced []
 	n := round(x.rows())
 	placed := uint64(0)
 	order := false
-	for k, part := range c.parts {
-		role := ""
-		for i, p := range x.preds {
-			if !slices.ContainsFunc(p.Keys, part.sameColumn) || p.Class == Filter {
-				continue
+	for k, role := range x.roles(b, c.parts) {
+		placed |= role.met
+		order = order || role.order
+		text := role.text
+		for _, u := range users {
+			if text != "" {
+				break
 			}
-			was := x.match(placed)
-			placed |= 1 << i
-			now := x.match(placed)
-			switch p.Class {
-			case Equality:
-				role = fmt.Sprintf("is fixed by %s (leaves %d of %d rows)", p.Text, round(now), round(was))
-			case List:
-				role = fmt.Sprintf("is looked up for each value of %s (leaves %d of %d rows)", p.Text, round(now), round(was))
-			case Join:
-				role = "is looked up with a value of another table"
-			default:
-				role = fmt.Sprintf("is the range %s (leaves %d of %d rows)", p.Text, round(now), round(was))
-				if k > 0 && x.rangeBefore(c.parts[:k]) {
-					role = fmt.Sprintf("is checked on the index entry, before the row is fetched: %s (leaves %d of %d rows)", p.Text, round(now), round(was))
-				}
+			if text = u.access.roles(u.block, c.parts)[k].text; text != "" {
+				text += ", for " + u.query
 			}
 		}
-		if role == "" {
-			switch {
-			case slices.ContainsFunc(b.edges, func(e edge) bool {
-				return e.a == x && strings.EqualFold(e.ac.Name, part.Name) || e.b == x && strings.EqualFold(e.bc.Name, part.Name)
-			}):
-				role = "is looked up with a value of the joined table"
-			case slices.ContainsFunc(b.group, func(o orderItem) bool { return o.access == x && strings.EqualFold(o.column.Name, part.Name) }):
-				role = "gives the groups one after the other, without a temporary table"
-			case slices.ContainsFunc(b.order, func(o orderItem) bool { return o.access == x && strings.EqualFold(o.column.Name, part.Name) }):
-				role, order = "gives the order, so that nothing is sorted", true
-			case slices.ContainsFunc(x.preds, func(p *Predicate) bool {
-				return len(p.columns) == 1 && strings.EqualFold(p.columns[0], part.Name)
-			}):
-				role = "is checked on the index entry, before the row is fetched"
-			default:
-				role = "is read, so that the row itself need not be fetched"
-			}
+		if text == "" {
+			text = "is read, so that the row itself need not be fetched"
 		}
-		say("%s %s.", parts[k], role)
+		say("%s %s.", parts[k], text)
 	}
 	var left []string
 	for i, p := range x.preds {
@@ -204,6 +185,9 @@ func (r *run) reason(x *access, b *block, c candidate, parts []Part, replaced []
 			continue
 		}
 		was, now := x.match(placed), x.match(placed|1<<i)
+		if round(was) == 0 { // nothing to filter: say what it does alone
+			was, now = x.rows(), x.match(1<<i)
+		}
 		left = append(left, fmt.Sprintf("%s leaves %d of %d rows", p.Text, round(now), round(was)))
 	}
 	if len(left) > 0 {
@@ -221,15 +205,69 @@ func (r *run) reason(x *access, b *block, c candidate, parts []Part, replaced []
 	return strings.Join(out, " ")
 }
 
-func (x *access) rangeBefore(parts []Part) bool {
-	for _, p := range parts {
-		for _, q := range x.preds {
-			if (q.Class == Range || q.Class == Prefix) && slices.ContainsFunc(q.Keys, p.sameColumn) {
-				return true
+// user is an access that reads by a suggested index.
+type user struct {
+	access *access
+	block  *block
+	query  string
+}
+
+// role is what a part of an index is there for.
+type role struct {
+	text  string // "" if for nothing but to be read
+	met   uint64 // the conditions that it serves
+	order bool   // it gives the order
+}
+
+// roles says what each part of an index does for an access.
+func (x *access) roles(b *block, parts []Part) []role {
+	roles := make([]role, len(parts))
+	placed := uint64(0)
+	looked := true // all parts so far are looked up
+	for k, part := range parts {
+		at := func(o orderItem) bool { return o.access == x && strings.EqualFold(o.column.Name, part.Name) }
+		r := &roles[k]
+		here := looked
+		for i, p := range x.preds {
+			if !slices.ContainsFunc(p.Keys, part.sameColumn) || p.Class == Filter {
+				continue
+			}
+			was := x.match(placed)
+			placed |= 1 << i
+			r.met |= 1 << i
+			leaves := fmt.Sprintf("(leaves %d of %d rows)", round(x.match(placed)), round(was))
+			switch {
+			case p.Class == Join:
+				r.text = "is looked up with a value of another table"
+			case !here:
+				r.text = "is checked on the index entry, before the row is fetched: " + p.Text + " " + leaves
+			case p.Class == Equality:
+				r.text = "is fixed by " + p.Text + " " + leaves
+			case p.Class == List:
+				r.text = "is looked up for each value of " + p.Text + " " + leaves
+			default:
+				r.text, looked = "is the range "+p.Text+" "+leaves, false
 			}
 		}
+		if r.text != "" {
+			continue
+		}
+		joined := slices.ContainsFunc(b.edges, func(e edge) bool {
+			return e.a == x && strings.EqualFold(e.ac.Name, part.Name) || e.b == x && strings.EqualFold(e.bc.Name, part.Name)
+		})
+		looked = looked && joined
+		switch {
+		case joined:
+			r.text = "is looked up with a value of the joined table"
+		case slices.ContainsFunc(b.group, at):
+			r.text = "gives the groups one after the other, without a temporary table"
+		case slices.ContainsFunc(b.order, at):
+			r.text, r.order = "gives the order, so that nothing is sorted", true
+		case slices.ContainsFunc(x.preds, func(p *Predicate) bool { return len(p.columns) == 1 && strings.EqualFold(p.columns[0], part.Name) }):
+			r.text = "is checked on the index entry, before the row is fetched"
+		}
 	}
-	return false
+	return roles
 }
 
 // orderRejected tells what the index that gives the order would have cost.
@@ -545,7 +583,7 @@ func (it *item) spread(r *run, server Server, who string, chosen []candidate) {
 	if highest > 10*max(1, lowest) {
 		r.note("%sthe values matter: with the indexes suggested, %d texts of the class read from %d to %d rows", who, len(it.variants), round(lowest), round(highest))
 	}
-	if len(chosen) > 0 && gaining < len(it.variants) {
+	if gaining > 0 && gaining < len(it.variants) {
 		r.note("%sthe values matter: %d of %d texts of the class gain from the indexes suggested, the others do not", who, gaining, len(it.variants))
 	}
 }

@@ -112,7 +112,9 @@ func (r *run) drops(ctx context.Context, w *workload, chosen []candidate) []Sugg
 	used, asked := r.used(ctx, w)
 	for _, t := range tables {
 		gone := map[string]bool{}
-		for _, s := range r.redundant(t, func(name string) bool { return r.hinted(w, t, name) || r.missed(w, t, name, chosen) }) {
+		for _, s := range r.redundant(t, func(name string) bool {
+			return r.replaced[nameKey(t, name)] || r.hinted(w, t, name) || r.missed(w, t, name, chosen)
+		}) {
 			gone[s.Name] = true
 			out = append(out, s)
 		}
@@ -127,7 +129,7 @@ func (r *run) drops(ctx context.Context, w *workload, chosen []candidate) []Sugg
 		}
 		for i := range t.Indexes {
 			ix := &t.Indexes[i]
-			if ix.Unique || gone[ix.Name] || ix.Reads != 0 || used[t.Schema+"\x00"+t.Name+"\x00"+ix.Name] || t.needed(ix) || r.hinted(w, t, ix.Name) {
+			if ix.Unique || gone[ix.Name] || r.replaced[nameKey(t, ix.Name)] || ix.Reads != 0 || used[t.Schema+"\x00"+t.Name+"\x00"+ix.Name] || t.needed(ix) || r.hinted(w, t, ix.Name) {
 				continue
 			}
 			since := "since its counters began"
