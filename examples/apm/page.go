@@ -30,8 +30,9 @@ type window struct {
 }
 
 const (
-	shown     = time.Minute
-	shownRows = 20
+	shown        = time.Minute
+	shownWindows = 60 // at most, where they are short
+	shownRows    = 20
 )
 
 //go:embed page.tmpl
@@ -43,7 +44,7 @@ func (g *page) add(p *digest.Profile, start, end time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.windows = append(g.windows, window{p, start, end})
-	for len(g.windows) > 1 && g.windows[0].start.Before(end.Add(-shown)) {
+	for len(g.windows) > 1 && (len(g.windows) > shownWindows || g.windows[0].start.Before(end.Add(-shown))) {
 		g.windows[0] = window{}
 		g.windows = g.windows[1:]
 	}
