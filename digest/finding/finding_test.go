@@ -76,6 +76,14 @@ func page(lists, entries int, listPage, entryPage string, sent uint64) func(w *w
 }
 
 func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
+	shown := make(map[string]map[bool]bool)
+	defer func() {
+		for _, c := range finding.Examine(new(digest.Aggregator).Profile(), finding.Default()).Checks {
+			if c.Code != "threshold" && len(shown[c.Code]) != 2 { // the threshold has a test of its own
+				t.Errorf("%s is not shown both to fire and to be silent", c.Code)
+			}
+		}
+	}()
 	const account, search = " /*controller='account',action='orders'*/", " /*controller='search',action='index'*/"
 	for _, tt := range []struct {
 		code  string
@@ -220,6 +228,10 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 			w.run(100, "SELECT a FROM t", 30*time.Millisecond, func(_ int, ev *slowlog.Event) { ev.User = "web2" })
 		}, false},
 	} {
+		if shown[tt.code] == nil {
+			shown[tt.code] = make(map[bool]bool)
+		}
+		shown[tt.code][tt.found] = true
 		t.Run(tt.code+"/"+tt.name, func(t *testing.T) {
 			var w workload
 			w.run(450, "SELECT x FROM y WHERE z > 1 LIMIT 5", 20*time.Millisecond, nil) // whatever else there is
