@@ -392,7 +392,11 @@ func noLimit(l *Limits) string { return human.Percent(l.Load) + " of the load" }
 func (s *subject) reads() string {
 	out := "median " + human.Duration(float64(s.QueryTime.Quantile(.5)))
 	if s.RowsExamined.Observed() > 0 {
-		out += ", " + human.Count(s.RowsExamined.Mean()) + " rows examined a statement"
+		rows := human.Count(s.RowsExamined.Mean()) + " rows"
+		if rows == "1 rows" {
+			rows = "1 row"
+		}
+		out += ", " + rows + " examined a statement"
 	}
 	return out
 }

@@ -53,8 +53,8 @@ func TestProblemsOfPlansAreFindingsByKind(t *testing.T) {
 	want := []finding.Finding{{
 		Code: "plan/scan", Title: "Scan", Why: "Why scan.", Actions: []finding.Action{{Remedy: finding.Tune}}, Gain: 1,
 		Cases: []finding.Case{
-			{Class: top[0], Evidence: "t: 5 rows; x: 6 rows; median 101ms, 1 rows examined a statement", Try: "index b index x", Gain: .502},
-			{Class: top[1], Evidence: "u: 7 rows; median 100ms, 1 rows examined a statement", Try: "index d", Gain: .498},
+			{Class: top[0], Evidence: "t: 5 rows; x: 6 rows; median 101ms, 1 row examined a statement", Try: "index b index x", Gain: .502},
+			{Class: top[1], Evidence: "u: 7 rows; median 100ms, 1 row examined a statement", Try: "index d", Gain: .498},
 		},
 	}}
 	same := cmp.Comparer(func(a, b *digest.Class) bool { return a == b })
