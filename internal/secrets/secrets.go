@@ -85,7 +85,7 @@ const forged = "\n# User@Host: "
 // literal returns a literal that holds a secret.
 func (p *Planter) literal() string {
 	w := p.word
-	switch p.IntN(22) {
+	switch p.IntN(29) {
 	case 0:
 		return "'" + w() + "'"
 	case 1:
@@ -126,6 +126,20 @@ func (p *Planter) literal() string {
 		return "b'" + strings.Repeat("01", p.IntN(20)) + "'"
 	case 19:
 		return "'\xff" + w() + "\x00é'"
+	case 22:
+		return "{ts '" + w() + "'}"
+	case 23:
+		return "_binary 0x" + hex.EncodeToString([]byte(w()))
+	case 24:
+		return `"a""` + w() + `"`
+	case 25:
+		return "CASE WHEN a = '" + w() + "' THEN " + p.number() + " ELSE '" + w() + "' END"
+	case 26:
+		return "GROUP_CONCAT(a SEPARATOR '" + w() + "')"
+	case 27:
+		return "'" + w() + "' MEMBER OF ('[\"" + w() + "\"]')"
+	case 28:
+		return "ROW('" + w() + "'," + p.number() + ")"
 	case 20:
 		return "INTERVAL " + p.number() + " SECOND + NOW()"
 	}
@@ -158,7 +172,7 @@ func (p *Planter) Statement() string {
 		return strings.Join(items, ", ")
 	}
 	var s string
-	switch p.IntN(16) {
+	switch p.IntN(27) {
 	case 0:
 		s = "SELECT" + c() + "a, " + l() + " FROM t WHERE b = " + l() + c() + "AND c IN (" + list() + ")"
 	case 1:
@@ -189,6 +203,28 @@ func (p *Planter) Statement() string {
 		s = "administrator command: SELECT '" + p.word() + "'"
 	case 14:
 		s = "GRANT SELECT ON t TO 'joe'@'" + p.word() + "'; SELECT " + l() // two at once
+	case 15:
+		s = "CREATE TABLE t (a ENUM('" + p.word() + "') DEFAULT '" + p.word() + "' COMMENT '" + p.word() + "') COMMENT = '" + p.word() + "'"
+	case 16:
+		s = "ALTER TABLE t ADD PARTITION (PARTITION p VALUES LESS THAN (" + p.number() + "))"
+	case 17:
+		s = "ALTER USER joe IDENTIFIED WITH mysql_native_password AS '" + p.word() + "' REPLACE '" + p.word() + "'"
+	case 18:
+		s = "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'joe', PASSWORD '" + p.word() + "')"
+	case 19:
+		s = "KILL QUERY " + p.number()
+	case 20:
+		s = "XA START '" + p.word() + "','" + p.word() + "'," + p.number()
+	case 21:
+		s = "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '" + p.word() + "', MYSQL_ERRNO = " + p.number()
+	case 22:
+		s = "CREATE PROCEDURE p() BEGIN DECLARE v INT DEFAULT " + p.number() + "; SELECT " + l() + "; END"
+	case 23:
+		s = "SHOW TABLES LIKE '" + p.word() + "'"
+	case 24:
+		s = "WITH c AS (SELECT " + l() + " AS x) SELECT * FROM c WHERE x > ALL (SELECT " + l() + ") LIMIT " + p.number() + ", " + p.number()
+	case 25:
+		s = "EXPLAIN FORMAT=JSON SELECT " + l() + " UNION ALL SELECT " + l()
 	default:
 		s = c() + "SELECT * FROM t WHERE MATCH (a) AGAINST (" + l() + " IN BOOLEAN MODE) OR a REGEXP " + l() + c()
 	}
