@@ -125,7 +125,23 @@ func (g *generator) access(x *access, js []joinColumn) {
 	slices.SortFunc(lists, byShare)
 	slices.SortFunc(ranges, byShare)
 	slices.SortFunc(filters, byShare)
-	for _, eq := range subsets(fixed, 5) {
+	sets := subsets(fixed, 5)
+	if len(js) > 0 {
+		// With the joined column first there is no range of constants, which
+		// the optimizer would look into.
+		joined := func(w weighed) int {
+			if slices.ContainsFunc(js, func(j joinColumn) bool { return w.parts[0].named(j.column.Name) }) {
+				return 0
+			}
+			return 1
+		}
+		for _, eq := range slices.Clone(sets) {
+			eq = slices.Clone(eq)
+			slices.SortStableFunc(eq, func(a, b weighed) int { return joined(a) - joined(b) })
+			sets = append(sets, eq)
+		}
+	}
+	for _, eq := range sets {
 		eq = g.shareExisting(x.table, eq)
 		for _, ls := range subsets(lists, 2) {
 			head := slices.Concat(flatten(eq), flatten(ls))
@@ -223,9 +239,17 @@ func (g *generator) tails(x *access, head []Part, ranges, filters []weighed, fir
 	}
 	for _, r := range ranges {
 		tails = append(tails, r.parts)
+		var few []weighed // checked beside the range, those that leave fewest rows first
 		for _, s := range checks {
 			if s.parts[0] != r.parts[0] && !slices.ContainsFunc(head, s.parts[0].sameColumn) {
 				tails = append(tails, slices.Concat(r.parts, s.parts))
+				few = append(few, s)
+			}
+		}
+		slices.SortStableFunc(few, func(a, b weighed) int { return cmp.Compare(a.share, b.share) })
+		for _, s := range subsets(few[:min(len(few), 3)], 3) {
+			if len(s) > 1 {
+				tails = append(tails, slices.Concat(r.parts, flatten(s)))
 			}
 		}
 		if len(ranges) > 2 {
@@ -238,7 +262,7 @@ func (g *generator) tails(x *access, head []Part, ranges, filters []weighed, fir
 		}
 	}
 	if first {
-		for _, o := range [][]Part{g.orderParts(x), g.groupParts(x)} {
+		for _, o := range [][]Part{g.orderParts(x), g.descending(g.orderParts(x)), g.groupParts(x)} {
 			if o == nil {
 				continue
 			}
@@ -284,30 +308,25 @@ func (g *generator) orderParts(x *access) []Part {
 	return parts
 }
 
+// descending are the order columns as they are read forwards, where the order
+// falls: conditions are pushed down then.
+func (g *generator) descending(parts []Part) []Part {
+	if len(parts) == 0 || !g.server.descending() || !slices.ContainsFunc(g.block.order, func(o orderItem) bool { return o.desc }) {
+		return nil
+	}
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].Desc = slices.ContainsFunc(g.block.order, func(o orderItem) bool { return o.desc && strings.EqualFold(o.column.Name, parts[i].Name) })
+	}
+	return parts
+}
+
 // groupParts are the columns of GROUP BY or DISTINCT, those of ORDER BY first.
 func (g *generator) groupParts(x *access) []Part {
+	items, _ := g.block.groups(x)
 	var parts []Part
-	add := func(it orderItem) {
-		p := Part{Name: it.column.Name}
-		if !x.constant(it.column) && !slices.ContainsFunc(parts, p.sameColumn) {
-			parts = append(parts, p)
-		}
-	}
-	in := func(it orderItem) bool {
-		return slices.ContainsFunc(g.block.group, func(o orderItem) bool { return o.access == it.access && o.column == it.column })
-	}
-	for _, it := range g.block.group {
-		if it.access != x {
-			return nil
-		}
-	}
-	for _, it := range g.block.order {
-		if in(it) {
-			add(it)
-		}
-	}
-	for _, it := range g.block.group {
-		add(it)
+	for _, it := range items {
+		parts = append(parts, Part{Name: it.column.Name})
 	}
 	return parts
 }

@@ -273,7 +273,7 @@ func (c *classifier) compare(p *Predicate, op opcode.Op, left, right ast.ExprNod
 	case opcode.EQ, opcode.NullEQ:
 		p.set(Equality, col, 1)
 	case opcode.NE:
-		p.set(Range, col, 0)
+		p.set(Range, col, 2)
 		p.Negated = true
 	default:
 		p.set(Range, col, 0)
@@ -399,7 +399,7 @@ func (c *classifier) in(p *Predicate, e *ast.PatternInExpr, not bool) {
 	}
 	switch {
 	case not:
-		p.set(Range, col, 0)
+		p.set(Range, col, points+1)
 		p.Negated = true
 	case points == 1:
 		p.set(Equality, col, 1)

@@ -21,13 +21,16 @@ const (
 	groupCost = 3 * rowCost
 	// refusedCost is for an index entry that the pushed condition refuses:
 	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
-	refusedCost = 0.03
+	refusedCost = 0.005
 	// recordBuffer is how many bytes of rows MySQL fetches from a range before
 	// it looks at the first: a LIMIT does not end the reading earlier.
 	recordBuffer = 128 << 10
 	// estimatePages is how many leaf pages of a range are read at most to
 	// estimate how many entries it has.
 	estimatePages = 10
+	// scattered is the share of a table that rows must make up to be taken for
+	// evenly spread over it: fewer may all stand at its end.
+	scattered = 0.1
 	// leastMatch is how many rows a look-up with another table's value finds
 	// at least.
 	leastMatch = 0.1
@@ -60,9 +63,11 @@ type step struct {
 	lookups float64 // rows fetched by primary key
 	out     float64 // rows that meet all conditions
 	ahead   float64 // share of the reading that is done whatever the LIMIT
+	planned float64 // part of the cost that arises once, however often it is read
 	cost    float64
 	ordered bool // in the order that ORDER BY or GROUP BY wants
 	grouped bool
+	plain   *step // reading in no order, where that may be better; nil if not
 }
 
 // plan is how a block is read.
@@ -71,6 +76,8 @@ type plan struct {
 	read  float64 // entries and rows read in all
 	out   float64
 	cost  float64
+	begun float64 // share of the first step that is done before a row comes out
+	probe step    // the last table read for a hash join
 }
 
 // height is the number of pages from the root to the leaf of a tree.
@@ -249,8 +256,9 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		s.entries = n
 		s.cost = tree + n*(rowCost+1/perPage)
 		if pk := t.primaryKey(); pk != nil && t.clustered() {
-			s.ordered, s.grouped = b.arranged(x, pk.Parts, nil, nil, before == 0)
+			s.ordered, s.grouped, _ = b.arranged(x, pk.Parts, nil, nil, before == 0)
 		}
+		s.ahead = scanned(out, n)
 		return s
 	}
 	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
@@ -261,17 +269,25 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		key = slices.Concat(ix.Parts, t.suffix(ix.Parts))
 	}
 	covering := clustered || !b.dml && x.covers(key)
-	s.ordered, s.grouped = b.arranged(x, key, fixed, stop, before == 0)
+	var backward bool
+	s.ordered, s.grouped, backward = b.arranged(x, key, fixed, stop, before == 0)
 	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
 	if clustered {
 		perLeaf = perPage
 	}
 	s.cost = height(n, perLeaf) + s.entries/perLeaf
-	if before == 0 && bound != 0 { // else planned once, read for each row before
-		s.cost = ranges*(server.descents()*height(n, perLeaf)+min(estimatePages, s.entries/ranges/perLeaf)) + s.entries/perLeaf
+	// The optimizer estimates the ranges that constants make.
+	if known, ranges, _, _, _ := x.bind(ix, nil); known != 0 {
+		s.planned = ranges * ((server.descents()-1)*height(n, perLeaf) + min(estimatePages, x.match(known)/ranges/perLeaf))
+	}
+	if before == 0 {
+		s.cost = s.planned + max(1, ranges)*height(n, perLeaf) + s.entries/perLeaf
 	}
 	if clustered {
 		s.cost += s.entries * rowCost
+		if bound == 0 {
+			s.ahead = scanned(out, n)
+		}
 		return s
 	}
 	buffered := 0.0
@@ -284,6 +300,8 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		return s
 	}
 	s.lookups = s.entries
+	fetch := rowCost + server.fetchPages(tree)
+	entriesOnly := s.cost
 	// Conditions are pushed down to look-ups and ranges, not to a scan of the
 	// whole index, nor where a virtual column is in it.
 	if !b.dml && (bound != 0 || jshare < 1) && !slices.ContainsFunc(ix.Parts, func(p Part) bool { c := t.column(p.Name); return c == nil || c.Virtual }) {
@@ -293,9 +311,26 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	if server.MariaDB {
 		refused = rowCost
 	}
-	s.cost += s.lookups*(rowCost+server.fetchPages(tree)) + (s.entries-s.lookups)*refused
+	s.cost += s.lookups*fetch + (s.entries-s.lookups)*refused
 	s.ahead = min(1, buffered/max(1, s.lookups))
+	if backward && s.ordered && s.lookups < s.entries {
+		// Read backwards, conditions are not pushed down.
+		plain := s
+		plain.ordered = false
+		s.plain, s.lookups = &plain, s.entries
+		s.cost = entriesOnly + s.entries*fetch
+		s.ahead = min(1, buffered/max(1, s.entries))
+	}
 	return s
+}
+
+// scanned is the share of a table that is read before enough of its rows that
+// meet the conditions are found: where the few are is not known.
+func scanned(out, rows float64) float64 {
+	if out < scattered*rows {
+		return 0.5
+	}
+	return 0
 }
 
 // readsAhead says whether the server fills its record buffer even where a
@@ -303,9 +338,9 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 func (s Server) readsAhead() bool { return !s.MariaDB && s.atLeast(9, 0, 0) }
 
 // buffered is how many rows MySQL reads ahead where it expects some number:
-// as many as its record buffer holds, each of the greatest size that it could
-// have up to the last column that is read, but no more than a tenth of those
-// expected, or 256. Rows with long values are not buffered.
+// a tenth, but no more than its record buffer holds, each of the greatest size
+// that it could have up to the last column that is read, and no fewer than
+// 4 KiB of them. Rows with long values are not buffered.
 func (x *access) buffered(expected float64) float64 {
 	bytes, sum := 1.0, 0.0
 	for i := range x.table.Columns {
@@ -321,7 +356,7 @@ func (x *access) buffered(expected float64) float64 {
 			bytes = sum
 		}
 	}
-	return min(recordBuffer/bytes, max(256, expected/10))
+	return min(recordBuffer/bytes, max(4<<10/bytes, expected/10))
 }
 
 // bind walks the parts of an index as far as look-ups go. It returns the
@@ -378,6 +413,7 @@ func (x *access) bind(ix *Index, js []joinColumn) (bound uint64, ranges, share f
 		default:
 			if rng >= 0 {
 				bound |= 1 << rng
+				ranges *= float64(max(1, x.preds[rng].Points))
 			}
 			if stop == nil {
 				stop = p
@@ -437,12 +473,13 @@ func (x *access) constant(c *Column) bool {
 	})
 }
 
-// arranged says whether reading the key gives the block's order, and its
-// groups one after the other. fixed are the leading parts with one value;
-// stop is the first other part, nil to begin with the first.
-func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (ordered, grouped bool) {
+// arranged says whether reading the key gives the block's order, whether it
+// must be read backwards for that, and whether it gives the groups one after
+// the other. fixed are the leading parts with one value; stop is the first
+// other part, nil to begin with the first.
+func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (ordered, grouped, backward bool) {
 	if !first || stop != nil && stop.Name == "" && stop.Expr == "" {
-		return false, false
+		return false, false, false
 	}
 	rest := key[len(fixed):]
 	same := func(it orderItem, p Part) bool {
@@ -472,30 +509,49 @@ func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (
 		flip = dir
 		k++
 	}
+	backward = flip < 0
 	if !b.grouped {
-		return ordered, true
+		return ordered, true, backward
 	}
+	groups, ok := b.groups(x)
+	if !ok || len(groups) > len(rest) {
+		return ordered, false, backward
+	}
+	// The servers do not reorder the columns of GROUP BY.
+	for i, it := range groups {
+		if !same(it, rest[i]) {
+			return ordered, false, backward
+		}
+	}
+	return ordered, true, backward
+}
+
+// groups are the columns of GROUP BY or DISTINCT that are not constant, those
+// of ORDER BY first; false if they are not all of x.
+func (b *block) groups(x *access) ([]orderItem, bool) {
 	if b.group == nil {
-		return ordered, false
+		return nil, false
 	}
-	var open []orderItem
+	var out []orderItem
+	add := func(it orderItem) {
+		if !x.constant(it.column) && !slices.ContainsFunc(out, func(o orderItem) bool { return o.column == it.column }) {
+			out = append(out, it)
+		}
+	}
 	for _, it := range b.group {
 		if it.access != x {
-			return ordered, false
-		}
-		if !x.constant(it.column) && !slices.ContainsFunc(open, func(o orderItem) bool { return o.column == it.column }) {
-			open = append(open, it)
+			return nil, false
 		}
 	}
-	if len(open) > len(rest) {
-		return ordered, false
-	}
-	for _, p := range rest[:len(open)] {
-		if !slices.ContainsFunc(open, func(it orderItem) bool { return same(it, p) }) {
-			return ordered, false
+	for _, it := range b.order {
+		if slices.ContainsFunc(b.group, func(o orderItem) bool { return o.access == it.access && o.column == it.column }) {
+			add(it)
 		}
 	}
-	return ordered, true
+	for _, it := range b.group {
+		add(it)
+	}
+	return out, true
 }
 
 func (x *access) constantPart(p Part) bool {
@@ -537,13 +593,18 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 					q.cost, q.read, q.out = s.cost, s.entries, s.out
 				} else {
 					scan := b.read(server, x, nil, 0)
-					hash := scan.cost*b.passes(server, p.out) + 0.1*p.out
-					loop := p.out * s.cost
+					rows := p.out
+					if first := p.steps[0]; first.entries >= 1 || first.index == nil {
+						rows = max(1, rows) // none is not certain, unless the server sees it, too
+					}
+					passes := b.passes(server, rows)
+					hash, loop := scan.cost*passes+0.1*rows, rows*s.cost
 					if s.index == nil && hash < loop {
 						q.cost, q.read = q.cost+hash, q.read+scan.entries
+						q.begun, q.probe = max(q.begun, 1/passes), scan
 						ord = false
 					} else {
-						q.cost, q.read = q.cost+loop, q.read+p.out*s.entries
+						q.cost, q.read = q.cost+s.planned+loop, q.read+rows*s.entries
 					}
 					q.out = p.out * s.out
 					if x.nulls {
@@ -589,7 +650,10 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 	if x.table != nil {
 		for _, ix := range indexes(x.table) {
 			if ix.usable() {
-				list = append(list, b.read(server, x, ix, before))
+				s := b.read(server, x, ix, before)
+				if list = append(list, s); s.plain != nil {
+					list = append(list, *s.plain)
+				}
 			}
 		}
 	}
@@ -613,8 +677,8 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 	if b.limit >= 0 && !needSort && !needTemp && p.out > float64(b.limit) && !b.grouped {
 		share := float64(b.limit) / p.out
 		first := p.steps[0]
-		begun := max(share, first.ahead)
-		p.cost = 3 + first.cost*begun + (p.cost-first.cost)*share
+		begun := max(share, first.ahead, p.begun)
+		p.cost = 3 + first.cost*begun + max((p.cost-first.cost)*share, p.probe.cost*p.probe.ahead)
 		p.read = first.entries*begun + (p.read-first.entries)*share
 		p.out = float64(b.limit)
 	}

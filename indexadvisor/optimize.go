@@ -302,6 +302,9 @@ func merged(a, b candidate, columns int) []candidate {
 	return out
 }
 
+// mostPaired is how many candidates of a join are tried two at a time.
+const mostPaired = 60
+
 // choose picks a small set of indexes: each step adds the index, or puts a
 // wider one in the place of one already chosen, that gains most per byte (the
 // Extend heuristic of Schlosser, Kossmann and Boissier, ICDE 2019), then
@@ -342,12 +345,32 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 		}
 		return list
 	}
+	// Two indexes of a join may gain only together.
+	pairs := func() [][]candidate {
+		var list [][]candidate
+		for i, c := range pool[:min(len(pool), mostPaired)] {
+			for _, d := range pool[:i] {
+				if d.table == c.table {
+					continue
+				}
+				both := []candidate{c, d}
+				list = append(list, append(slices.Clone(chosen), both...))
+				for k, e := range chosen {
+					if e.table == c.table || e.table == d.table {
+						list = append(list, append(slices.Delete(slices.Clone(chosen), k, k+1), both...))
+					}
+				}
+			}
+		}
+		return list
+	}
 	const least = 0.003 // a gain below 0.3 % is none
+	tries, paired := moves, false
 	for range 64 {
 		var best []candidate
 		bestScore, bestTotal := 0.0, now
 		used := size(chosen)
-		for _, set := range moves() {
+		for _, set := range tries() {
 			if ctx.Err() != nil {
 				return chosen, false
 			}
@@ -367,10 +390,16 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 				best, bestScore, bestTotal = set, score, total
 			}
 		}
-		if best == nil {
-			break
+		switch {
+		case best != nil:
+			chosen, now = best, bestTotal
+			tries, paired = moves, false
+			continue
+		case !paired && len(w.items) == 1 && w.items[0].width() > 1:
+			tries, paired = pairs, true
+			continue
 		}
-		chosen, now = best, bestTotal
+		return w.preferExtending(w.slim(chosen), pool), true
 	}
 	return w.preferExtending(w.slim(chosen), pool), true
 }

@@ -39,7 +39,7 @@ type Predicate struct {
 	SQL     string   // ready for a WHERE clause on this table alone; "" if it must not or cannot be counted
 	Class   Class    // what an index can do with it
 	Keys    []Part   // the columns (or the expression) that it bounds; several for (a, b) IN (…)
-	Points  int      // number of values of an Equality (1) or a List
+	Points  int      // number of values of an Equality (1) or a List, of ranges of <> and NOT IN; else 0
 	Column  string   // type of the generated column that holds the expression of Keys, where the server has no key part for it
 	Negated bool     // a Range made of everything but some values: <>, NOT IN, IS NOT NULL
 	Why     string   // why it is a Filter, or why it is not counted
