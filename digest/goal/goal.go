@@ -181,7 +181,13 @@ func (p *parser) skip(set string) {
 }
 
 func (p *parser) error(what string) error {
-	return fmt.Errorf("goal: %q, at byte %d: %s", p.text, p.i+1, what)
+	const most = 80
+	text := p.text
+	if len(text) > most { // what stands around the place will do
+		from := max(0, min(p.i-most/2, len(text)-most))
+		text = text[from:min(len(text), from+most)]
+	}
+	return fmt.Errorf("goal: %q, at byte %d: %s", text, p.i+1, what)
 }
 
 // kind reads page{conditions}: and leaves the rest.
@@ -223,9 +229,11 @@ func pageEnd(s string) int {
 		if end < 0 {
 			return -1
 		}
-		i += end
+		if i += end; s[i] != '{' {
+			return i
+		}
 		name, _, closed := strings.Cut(s[i:], "}")
-		if s[i] != '{' || !closed || strings.ContainsAny(name, "=!<>:,;") || name == "{" {
+		if !closed || strings.ContainsAny(name, "=!<>:,;") || name == "{" {
 			return i
 		}
 		i += len(name) + 1
