@@ -81,8 +81,11 @@ func conditions(e ast.ExprNode) []ast.ExprNode {
 	case nil:
 		return nil
 	case *ast.BinaryOperationExpr:
-		if x.Op == opcode.LogicAnd {
+		switch x.Op {
+		case opcode.LogicAnd:
 			return append(conditions(x.L), conditions(x.R)...)
+		case opcode.LogicOr:
+			return append([]ast.ExprNode{x}, implied(x)...)
 		}
 		l, lok := bare(x.L).(*ast.RowExpr)
 		r, rok := bare(x.R).(*ast.RowExpr)
@@ -117,6 +120,58 @@ func conditions(e ast.ExprNode) []ast.ExprNode {
 	default:
 		return []ast.ExprNode{x}
 	}
+}
+
+// arms lists the arms of an OR.
+func arms(e ast.ExprNode) []ast.ExprNode {
+	if b, ok := bare(e).(*ast.BinaryOperationExpr); ok && b.Op == opcode.LogicOr {
+		return append(arms(b.L), arms(b.R)...)
+	}
+	return []ast.ExprNode{e}
+}
+
+// implied are the lists that an OR implies: (a = 1 AND b = 2) OR (a = 3 AND
+// c = 4) finds no row but those of a IN (1, 3). The servers read ranges so.
+func implied(or *ast.BinaryOperationExpr) []ast.ExprNode {
+	type list struct {
+		column *ast.ColumnNameExpr
+		values []ast.ExprNode
+	}
+	var lists []list
+	compound := false
+	for k, arm := range arms(or) {
+		parts := conditions(arm)
+		compound = compound || len(parts) > 1
+		for _, p := range parts {
+			eq, ok := bare(p).(*ast.BinaryOperationExpr)
+			if !ok || eq.Op != opcode.EQ {
+				continue
+			}
+			column, value := eq.L, eq.R
+			if _, ok := bare(column).(*ast.ColumnNameExpr); !ok {
+				column, value = value, column
+			}
+			c, ok := bare(column).(*ast.ColumnNameExpr)
+			if _, literal := bare(value).(ast.ValueExpr); !ok || !literal {
+				continue
+			}
+			i := slices.IndexFunc(lists, func(l list) bool { return l.column.Name.String() == c.Name.String() })
+			switch {
+			case i < 0 && k == 0:
+				lists = append(lists, list{c, []ast.ExprNode{value}})
+			case i >= 0 && len(lists[i].values) == k:
+				lists[i].values = append(lists[i].values, value)
+			}
+		}
+	}
+	var out []ast.ExprNode
+	n := len(arms(or))
+	for _, l := range lists {
+		if compound && len(l.values) == n {
+			out = append(out, &ast.PatternInExpr{Expr: l.column, List: l.values})
+		}
+	}
+	return out
 }
 
 var inverse = map[opcode.Op]opcode.Op{
@@ -523,20 +578,9 @@ func (c *classifier) isNull(p *Predicate, e ast.ExprNode, not bool) {
 
 // or classifies c = 1 OR c = 2 as a list, other ORs on one column as a range.
 func (c *classifier) or(p *Predicate, e *ast.BinaryOperationExpr) {
-	var arms []ast.ExprNode
-	var flatten func(ast.ExprNode)
-	flatten = func(x ast.ExprNode) {
-		if b, ok := bare(x).(*ast.BinaryOperationExpr); ok && b.Op == opcode.LogicOr {
-			flatten(b.L)
-			flatten(b.R)
-			return
-		}
-		arms = append(arms, x)
-	}
-	flatten(e)
 	class, points := List, 0
 	var key []Part
-	for _, arm := range arms {
+	for _, arm := range arms(e) {
 		q := &Predicate{expr: arm, columns: p.columns}
 		if parts := conditions(arm); len(parts) > 1 {
 			q = c.narrowest(parts)

@@ -48,6 +48,8 @@ func TestStatementsOfEveryShape(t *testing.T) {
 		{"WITH a AS (SELECT * FROM orders WHERE cust = 7), b AS (SELECT * FROM a WHERE note = 'n7') SELECT * FROM b", "orders(cust, note)", ""},
 		{"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r JOIN orders o ON o.cust = r.n", "orders(cust)", "the recursive table r is not looked into"},
 		{"SELECT * FROM orders WHERE cust IN (" + strings.Join(many[:1500], ",") + ") AND note = 'n7'", "orders(note)", ""},
+		{"SELECT * FROM orders WHERE (cust = 7 AND note = 'n7') OR (cust = 8 AND amount = 3) OR cust = 9", "orders(cust)", ""},
+		{"SELECT * FROM orders o JOIN customers c ON c.id = o.cust WHERE (o.note = 'n5' AND c.name = 'n5') OR (o.note = 'n6' AND c.name = 'n6')", "customers(name) orders(cust, note)", ""},
 		{"SELECT * FROM orders WHERE cust = 7 INTO @a, @b", "orders(cust)", ""},
 		{"SELECT * FROM orders WHERE cust = 7 FOR UPDATE SKIP LOCKED", "orders(cust)", ""},
 		{"DELETE FROM orders WHERE cust = 7 RETURNING id", "orders(cust)", "what an index costs it is not counted"},
