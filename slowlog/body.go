@@ -90,7 +90,12 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		b.end = i
 		return i, false
 	}
-	return b.findEnd(s, i, d, final)
+	next, more = b.findEnd(s, i, d, final)
+	if !more && isBanner(s[i:next]) { // the server was started anew; the statement is lost
+		b.end = i
+		return i, false
+	}
+	return next, more
 }
 
 // ownLine returns the line at s[i:] if it is no longer than one that servers
@@ -125,6 +130,16 @@ func noBanner(s string, i int, final bool) (yes, more bool) {
 	}
 	_, is, more := bannerAt(s, i, final)
 	return !is, more
+}
+
+// isBanner reports whether text is a server's banner and nothing else. No
+// statement reads so: the server's semicolon would stand behind it.
+func isBanner(text string) bool {
+	if _, closed := trimStatement(text); closed {
+		return false
+	}
+	n, is, _ := bannerAt(text, 0, true)
+	return is && strings.TrimRight(text[n:], "\r\n") == ""
 }
 
 // setValues takes apart the line that servers write before a statement:

@@ -541,3 +541,36 @@ func TestReaderTellsAStatementFromTheServersWordsAtARestart(t *testing.T) {
 		}
 	}
 }
+
+// A server that went down behind a header wrote no statement: the banner of the
+// next one is none.
+func TestABannerIsNoStatement(t *testing.T) {
+	const (
+		header = "# Time: 2025-03-01T10:00:00.000001Z\n# User@Host: app[app] @ web1 [10.0.0.1]  Id: 5\n# Query_time: 0.5  Lock_time: 0.000001 Rows_sent: 1  Rows_examined: 1\n"
+		banner = "/usr/sbin/mysqld, Version: 8.0.36 (MySQL Community Server). started with:\nTcp port: 3306  Unix socket: /tmp/s\nTime                 Id Command    Argument\n"
+		stamp  = "SET timestamp=1740823200;\n"
+	)
+	for _, tc := range []struct {
+		log  string
+		want []string
+		lost int64
+	}{
+		{header + banner, nil, 1},
+		{header + stamp + banner + header + stamp + "select 1;\n", []string{"select 1"}, 1},
+		{header + stamp + banner + banner + header + stamp + "select 1;\n", []string{"select 1"}, 1},
+		{header + stamp + strings.TrimSuffix(banner, "\n") + ";\n" + header + stamp + "select 1;\n", []string{strings.TrimSuffix(banner, "\n"), "select 1"}, 0},
+	} {
+		r := NewReader(strings.NewReader(tc.log))
+		var got []string
+		for ev, err := range r.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, ev.Query)
+		}
+		stats := r.Stats()
+		if diff := gocmp.Diff(tc.want, got); diff != "" || stats.Damaged[NoStatement] != tc.lost {
+			t.Errorf("%q: %d without a statement, want %d (-want +got):\n%s", tc.log, stats.Damaged[NoStatement], tc.lost, diff)
+		}
+	}
+}
