@@ -27,8 +27,8 @@ import (
 	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/indexadvisor"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/slowlog"
-	"github.com/quern-dev/quern/slowlog/logfile"
 )
 
 func main() {
@@ -98,14 +98,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var a *indexadvisor.Advice
 	q := indexadvisor.Query{Schema: *schema, SQL: *query}
 	var p *digest.Profile
-	var sources []report.Source
+	var logs []report.Source
 	if *query != "" {
 		var agg digest.Aggregator
 		agg.Add(&slowlog.Event{Schema: *schema, Query: *query, Weight: 1})
 		p = agg.Profile()
 		a, err = adv.Advise(ctx, q)
 	} else {
-		if p, sources, err = profile(flags.Args()); err == nil {
+		if p, logs, err = sources.Profile(flags.Args()); err == nil {
 			a, err = adv.AdviseProfile(ctx, p, *schema)
 		}
 	}
@@ -122,7 +122,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "json":
 		return writeJSON(stdout, a, trials)
 	case "html":
-		return writeHTML(stdout, p, sources, a, trials)
+		return writeHTML(stdout, p, logs, a, trials)
 	}
 	var text bytes.Buffer
 	if err := writeText(&text, a, trials); err != nil {
@@ -133,12 +133,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // writeHTML writes the report on the profile, with the advice in it.
-func writeHTML(w io.Writer, p *digest.Profile, sources []report.Source, a *indexadvisor.Advice, trials []trial) error {
+func writeHTML(w io.Writer, p *digest.Profile, logs []report.Source, a *indexadvisor.Advice, trials []trial) error {
 	var text bytes.Buffer
 	if err := writeText(&text, a, trials); err != nil {
 		return err
 	}
-	r := &report.Report{Profile: p, Sources: sources, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
+	r := &report.Report{Profile: p, Sources: logs, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
 	r.Sections = sections(p, a)
 	if p.QueryTime.Observed() > 0 {
 		r.Findings = finding.Examine(p, finding.Default())
@@ -195,43 +195,6 @@ func writeText(stdout io.Writer, a *indexadvisor.Advice, trials []trial) error {
 		}
 	}
 	return nil
-}
-
-// profile reads slow logs, plain, gzip or zstd, and returns what their readers say
-// of them too.
-func profile(names []string) (*digest.Profile, []report.Source, error) {
-	var agg digest.Aggregator
-	var sources []report.Source
-	for _, name := range names {
-		s, err := addLog(&agg, name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		sources = append(sources, s)
-	}
-	p := agg.Profile()
-	if p.Events == 0 {
-		return nil, nil, errors.New("the files hold no statement of a slow log")
-	}
-	return p, sources, nil
-}
-
-func addLog(agg *digest.Aggregator, name string) (s report.Source, err error) {
-	f, err := logfile.Open(name)
-	if err != nil {
-		return s, err
-	}
-	defer f.Close()
-	source := f.Source(slowlog.Options{}, nil)
-	for ev, err := range source.All() {
-		if err != nil {
-			return s, err
-		}
-		agg.Add(ev)
-	}
-	s = report.Source{Name: f.Name, Stats: source.Stats()}
-	agg.AddSkipped(uint64(s.Stats.Skipped()))
-	return s, nil
 }
 
 // trial is a suggestion tried on the scratch server.

@@ -2,13 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/report"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/slowlog"
-	"github.com/quern-dev/quern/slowlog/logfile"
 )
 
 // fromQuery returns the statement, and a profile of nothing else.
@@ -23,16 +22,10 @@ func fromQuery(query, schema string) ([]statement, *digest.Profile) {
 // time, with how often a day it runs, the profile of the logs, and what their
 // readers say of them.
 func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profile, []report.Source, error) {
-	var agg digest.Aggregator
-	var sources []report.Source
-	for _, name := range names {
-		s, err := addLog(&agg, name)
-		if err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		sources = append(sources, s)
+	p, logs, err := sources.Profile(names)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	p := agg.Profile()
 	days := p.To().Sub(p.From()).Hours() / 24
 	var out []statement
 	for _, c := range p.Top(n, digest.ByTotalTime) {
@@ -52,23 +45,5 @@ func fromLogs(names []string, schema string, n int) ([]statement, *digest.Profil
 	if len(out) == 0 {
 		return nil, nil, nil, errors.New("the logs hold no statement to explain")
 	}
-	return out, p, sources, nil
-}
-
-func addLog(agg *digest.Aggregator, name string) (s report.Source, err error) {
-	f, err := logfile.Open(name)
-	if err != nil {
-		return s, err
-	}
-	defer f.Close()
-	source := f.Source(slowlog.Options{}, nil)
-	for ev, err := range source.All() {
-		if err != nil {
-			return s, err
-		}
-		agg.Add(ev)
-	}
-	s = report.Source{Name: f.Name, Stats: source.Stats()}
-	agg.AddSkipped(uint64(s.Stats.Skipped()))
-	return s, nil
+	return out, p, logs, nil
 }
