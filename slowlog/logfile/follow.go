@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -335,10 +336,13 @@ func (t *tail) advance() error {
 	if g == nil {
 		return errNothing
 	}
-	if g.info.Size() == 0 {
-		// Nothing would tell an empty file again: the checkpoint stays in the last.
-		g.close()
-		return errNothing
+	// Nothing would tell a file again that has next to nothing, nor that it was
+	// truncated since: the checkpoint stays in the last one.
+	if g.name == t.path {
+		if ok, err := g.isTelling(); !ok || err != nil {
+			g.close()
+			return cmp.Or(err, errNothing)
+		}
 	}
 	t.f.files.Rotations++
 	t.seen = append(t.seen, t.gen.fingerprint())
@@ -362,11 +366,11 @@ const maxSeen = 32
 func (t *tail) Read(p []byte) (int, error) {
 	n, err := t.gen.read(p)
 	if err == errTruncated {
-		t.f.files.Truncations++
 		var lost bool
 		if lost, err = t.gen.continueIn(t.path, t.seen); err != nil {
 			return 0, err
 		}
+		t.f.files.Truncations++
 		if lost {
 			t.f.files.Gaps++
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -193,11 +194,20 @@ func (g *generation) isLonger(n int) (bool, error) {
 	return len(b) > n, err
 }
 
+// isTelling reports whether the first bytes of the file of g tell it from others:
+// the times of a record and the beginning of its statement, at least, are among
+// them.
+func (g *generation) isTelling() (bool, error) {
+	b, err := g.first(headLen)
+	return len(b) == headLen || bytes.Contains(b, []byte(";\n")) || bytes.Contains(b, []byte(";\r\n")), err
+}
+
 // first returns the first n bytes of the file of g, less if it is shorter.
 func (g *generation) first(n int) ([]byte, error) {
 	var r io.Reader = io.NewSectionReader(g.file, 0, int64(n))
 	if g.plain != nil {
-		f, err := open(g.name, unpack)
+		// of this very file: its name may be another's by now
+		f, err := unpack(io.NewSectionReader(g.file, 0, math.MaxInt64), g.name)
 		if err != nil {
 			return nil, err
 		}
@@ -232,8 +242,55 @@ type sibling struct {
 	info   fs.FileInfo
 }
 
-// siblings finds the files beside path that are not empty, the oldest first.
-func siblings(path string) ([]sibling, error) {
+// open opens the file. If it goes by another name by now it returns errNothing:
+// files are being renamed, and what is to be read next shows in another look.
+func (s sibling) open() (*generation, error) {
+	g, err := openGeneration(s.name)
+	if isNotExist(err) {
+		return nil, errNothing
+	}
+	if err == nil && !os.SameFile(g.info, s.info) {
+		g.close()
+		return nil, errNothing
+	}
+	return g, err
+}
+
+// siblings finds the file at path, which is nil if there is none, and those beside
+// it that are not empty, the oldest first.
+//
+// A directory that is read while files are renamed shows some twice or not at all.
+// So it is read until it shows the same twice in a row; if it does not, siblings
+// returns errNothing.
+func siblings(path string) (files []sibling, current *sibling, err error) {
+	same := func(a, b sibling) bool { return a.name == b.name && os.SameFile(a.info, b.info) }
+	before, err := readSiblings(path)
+	for range 5 {
+		if err != nil {
+			return nil, nil, err
+		}
+		files, err = readSiblings(path)
+		if err != nil || !slices.EqualFunc(before, files, same) {
+			before = files
+			continue
+		}
+		if i := slices.IndexFunc(files, func(s sibling) bool { return s.suffix == "" }); i >= 0 {
+			at := files[i]
+			files, current = slices.Delete(files, i, i+1), &at
+		}
+		slices.SortFunc(files, func(a, b sibling) int {
+			if c := a.info.ModTime().Compare(b.info.ModTime()); c != 0 {
+				return c
+			}
+			return olderName(a.suffix, b.suffix)
+		})
+		return files, current, nil
+	}
+	return nil, nil, errNothing
+}
+
+// readSiblings reads the directory once, by name.
+func readSiblings(path string) (files []sibling, err error) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
@@ -242,23 +299,16 @@ func siblings(path string) ([]sibling, error) {
 		}
 		return nil, err
 	}
-	var files []sibling
 	for _, e := range entries {
-		name := e.Name()
-		if name == base || !strings.HasPrefix(name, base) {
+		suffix, ok := strings.CutPrefix(e.Name(), base)
+		if !ok {
 			continue
 		}
-		name = filepath.Join(dir, name)
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-			files = append(files, sibling{name, e.Name()[len(base):], info})
+		name := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && (info.Size() > 0 || suffix == "") {
+			files = append(files, sibling{name, suffix, info})
 		}
 	}
-	slices.SortFunc(files, func(a, b sibling) int {
-		if c := a.info.ModTime().Compare(b.info.ModTime()); c != 0 {
-			return c
-		}
-		return olderName(a.suffix, b.suffix)
-	})
 	return files, nil
 }
 
@@ -267,7 +317,7 @@ func siblings(path string) ([]sibling, error) {
 // file of those that have been read, nor the one that other is of. Without one,
 // read tells that there is a copy of one that has been read.
 func findCopy(path string, fp fingerprint, offset int64, since time.Time, seen []fingerprint, other fs.FileInfo) (g *generation, read bool, err error) {
-	files, err := siblings(path)
+	files, _, err := siblings(path)
 	if err != nil || fp.n == 0 {
 		return nil, false, err
 	}
@@ -275,9 +325,12 @@ func findCopy(path string, fp fingerprint, offset int64, since time.Time, seen [
 		if f.info.ModTime().Before(since) || other != nil && os.SameFile(f.info, other) {
 			continue
 		}
-		g, err := openGeneration(f.name)
+		g, err := f.open()
+		if err == errNothing {
+			return nil, false, err
+		}
 		if err != nil {
-			continue // gone by now, or none of the log's
+			continue // none of the log's
 		}
 		if ok, err := g.matches(fp); ok && err == nil {
 			if g.isAny(seen) {
@@ -316,13 +369,19 @@ func (g *generation) isAny(fps []fingerprint) bool {
 // findCheckpoint finds the file that the checkpoint is of, at path or beside it,
 // or else a copy of it. It returns nil if there is none.
 func findCheckpoint(path string, c *FileCheckpoint) (*generation, error) {
-	files, err := siblings(path)
+	files, current, err := siblings(path)
 	if err != nil {
 		return nil, err
 	}
+	if current != nil {
+		files = append(files, *current)
+	}
 	fp := fingerprint{c.HeadLen, c.Head}
-	for _, f := range append(files, sibling{name: path}) {
-		g, err := openGeneration(f.name)
+	for _, f := range files {
+		g, err := f.open()
+		if err == errNothing {
+			return nil, err
+		}
 		if err != nil {
 			continue
 		}
@@ -356,34 +415,42 @@ func (t *tail) successor() (*generation, error) {
 		return nil, nil
 	}
 	g, err := t.between(current)
-	if err != nil || g == nil {
-		return current, err
+	if err == nil && g == nil {
+		return current, nil
 	}
 	if current != nil {
 		current.close()
 	}
-	return g, nil
+	return g, err
 }
 
 // between opens the oldest rotated file that is younger than the generation and
 // older than the file at the path.
 func (t *tail) between(current *generation) (*generation, error) {
-	files, err := siblings(t.path)
+	files, at, err := siblings(t.path)
 	if err != nil {
 		return nil, err
+	}
+	if (at == nil) != (current == nil) || at != nil && !os.SameFile(at.info, current.info) {
+		return nil, errNothing // a rotation since current was opened
 	}
 	old, err := t.gen.file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(files, func(f sibling) bool { return os.SameFile(f.info, t.gen.info) }); i >= 0 {
-		files = files[i+1:]
+	i, err := t.gen.find(files, old.ModTime())
+	if err != nil {
+		return nil, err
 	}
+	files = files[i+1:]
 	for _, f := range files {
 		if !rotated.MatchString(f.suffix) || f.info.ModTime().Before(old.ModTime()) || current != nil && os.SameFile(f.info, current.info) {
 			continue
 		}
-		g, err := openGeneration(f.name)
+		g, err := f.open()
+		if err == errNothing {
+			return nil, err
+		}
 		if err != nil {
 			continue
 		}
@@ -393,6 +460,32 @@ func (t *tail) between(current *generation) (*generation, error) {
 		g.close()
 	}
 	return nil, nil
+}
+
+// find returns the index of the file of g, which was last changed at the given
+// time, or of its copy where it was compressed since; -1 if there is neither.
+func (g *generation) find(files []sibling, at time.Time) (int, error) {
+	if i := slices.IndexFunc(files, func(f sibling) bool { return os.SameFile(f.info, g.info) }); i >= 0 {
+		return i, nil
+	}
+	for i, f := range files {
+		if !f.info.ModTime().Equal(at) {
+			continue
+		}
+		c, err := f.open()
+		if err == errNothing {
+			return 0, err
+		}
+		if err != nil {
+			continue
+		}
+		ok, err := c.matches(g.fingerprint())
+		c.close()
+		if ok && err == nil {
+			return i, nil
+		}
+	}
+	return -1, nil
 }
 
 // olderName compares two suffixes of rotated files of the same time: .2 is older
