@@ -443,9 +443,9 @@ func (r *run) rowsOf(t *Table) float64 {
 	return -1
 }
 
-// trifle is a cost, in page requests, that is not worth an index when it is
-// spared by one execution, but is when it is spared every second.
-const trifle = 50
+// trifle is a cost, that of some thirty rows, that is not worth an index when
+// it is spared by one execution, but is when it is spared every second.
+func (s Server) trifle() float64 { return 30 * (rowCost + s.fetchPages(2)) }
 
 // worth keeps the indexes whose gain is more than a trifle.
 func (r *run) worth(w *workload, chosen []candidate) []candidate {
@@ -472,7 +472,8 @@ func (r *run) worth(w *workload, chosen []candidate) []candidate {
 // trifle.
 func (r *run) gains(it *item, saved, without float64) bool {
 	// In a join of many tables each index gains a part only.
-	part := 0.4 / float64(max(2, it.width()))
+	part := 0.2 / float64(max(2, it.width()))
+	trifle := r.server.trifle()
 	return saved > trifle && saved >= part*without || saved*it.query.PerDay/86400 > trifle
 }
 

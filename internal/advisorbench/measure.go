@@ -333,7 +333,7 @@ type trial struct {
 const mostKeys = 63
 
 // longest is how long a query may run.
-const longest = 10 * time.Second
+const longest = 5 * time.Second
 
 // measure runs the trials that were not run yet, and files their work with the
 // queries. Indexes are made as many at a time as a table may have; a trial
