@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,4 +220,20 @@ func TestATableIsRead(t *testing.T) {
 			t.Errorf("status %d, %q of a table that is not there", status, errs)
 		}
 	})
+}
+
+func TestAnInterruptEndsTheWaitForStandardInput(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	defer out.Close()
+	var stdout, stderr bytes.Buffer
+	done := make(chan int)
+	go func() { done <- run(ctx, []string{"-goal", "*:p95<1s", "-"}, in, &stdout, &stderr) }()
+	for range 100 { // enough for the format to be recognised
+		io.WriteString(out, strings.Repeat("time:2026-11-30T10:00:00Z\tpage:a\twall_ms:5\n", 100))
+	}
+	interrupt()
+	if status := <-done; status != 1 || !strings.Contains(stderr.String(), "interrupted after ") {
+		t.Errorf("status %d, %q, want 1 and that it was interrupted", status, stderr.String())
+	}
 }

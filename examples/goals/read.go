@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/quern-dev/quern/digest/goal"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/logfile"
 	"github.com/quern-dev/quern/slowlog/requestlog"
@@ -55,18 +56,15 @@ func (a *analysis) read(ctx context.Context) {
 }
 
 // open opens a log: r, or the named file, or standard input.
-func (a *analysis) open(name string, r io.Reader, file func(string) (*logfile.File, error), stream func(io.Reader, string) (*logfile.File, error)) (*logfile.File, error) {
-	switch {
-	case r != nil:
+func (a *analysis) open(ctx context.Context, name string, r io.Reader, file func(string) (*logfile.File, error), stream func(io.Reader, string) (*logfile.File, error)) (*logfile.File, error) {
+	if r != nil {
 		return stream(r, name)
-	case name == "-":
-		return stream(a.stdin, "standard input")
 	}
-	return file(name)
+	return sources.Open(ctx, name, a.stdin, file, stream)
 }
 
 func (a *analysis) readRequests(ctx context.Context, name string, from io.Reader) {
-	f, err := a.open(name, from, logfile.OpenAny, logfile.NewAny)
+	f, err := a.open(ctx, name, from, logfile.OpenAny, logfile.NewAny)
 	if err != nil {
 		a.fail(name, err)
 		return
@@ -85,14 +83,10 @@ func (a *analysis) readRequests(ctx context.Context, name string, from io.Reader
 	}
 	for req, err := range r.All() {
 		if err != nil {
-			a.fail(name, err)
+			a.fail(name, fmt.Errorf("%w after %d requests", err, r.Stats().Requests))
 			break
 		}
 		a.Add(req)
-		if ctx.Err() != nil {
-			a.fail(name, fmt.Errorf("interrupted after %d requests", r.Stats().Requests))
-			break
-		}
 	}
 	format, mapping := r.Recognized()
 	a.note(name+" ("+string(format)+")", r.Stats(), mapping, damage)
@@ -126,7 +120,7 @@ func (a *analysis) note(name string, s requestlog.Stats, m requestlog.Mapping, f
 }
 
 func (a *analysis) readQueries(ctx context.Context, name string, from io.Reader) {
-	f, err := a.open(name, from, logfile.Open, logfile.New)
+	f, err := a.open(ctx, name, from, logfile.Open, logfile.New)
 	if err != nil {
 		a.fail(name, err)
 		return
@@ -137,14 +131,11 @@ func (a *analysis) readQueries(ctx context.Context, name string, from io.Reader)
 	n := 0
 	for ev, err := range r.All() {
 		if err != nil {
-			a.fail(name, err)
+			a.fail(name, fmt.Errorf("%w after %d events", err, n))
 			return
 		}
 		a.AddQuery(ev)
-		if n++; ctx.Err() != nil {
-			a.fail(name, fmt.Errorf("interrupted after %d events", n))
-			return
-		}
+		n++
 	}
 	if n == 0 {
 		a.fail(name, fmt.Errorf("no slow log event in it; it looks like: %v", f.Kind))

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/digest/report"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/slowlog"
 	"github.com/quern-dev/quern/slowlog/logfile"
 )
@@ -26,8 +26,6 @@ type analysis struct {
 	interrupted bool
 }
 
-var errInterrupted = errors.New("interrupted")
-
 // embedded names the sample among the files. No file can have the name.
 const embedded = "\x00"
 
@@ -40,7 +38,7 @@ func (a *analysis) read(ctx context.Context, bar *progress) {
 	bar.expect(names)
 	for _, name := range names {
 		switch err := a.readFile(ctx, name, bar); {
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, sources.ErrInterrupted):
 			a.interrupted = true
 			return
 		case err != nil:
@@ -56,7 +54,6 @@ func (a *analysis) readFile(ctx context.Context, name string, bar *progress) err
 	}
 	defer f.Close()
 	bar.start(f)
-	f.Reader = &stopReader{ctx, f.Reader}
 	source := f.Source(a.config.reader, nil)
 	if r, ok := source.(*slowlog.Reader); ok {
 		err = r.Each(len(a.shards), func(worker int, ev *slowlog.Event) error {
@@ -69,7 +66,7 @@ func (a *analysis) readFile(ctx context.Context, name string, bar *progress) err
 	stats := source.Stats()
 	a.shards[0].AddSkipped(uint64(stats.Skipped()))
 	a.sources = append(a.sources, report.Source{Name: f.Name, Stats: stats})
-	if err != nil && !errors.Is(err, errInterrupted) {
+	if err != nil && !errors.Is(err, sources.ErrInterrupted) {
 		return fmt.Errorf("%s, at byte %d: %w", f.Name, stats.Bytes, err)
 	}
 	if err == nil && stats.Events == 0 {
@@ -90,34 +87,10 @@ func (a *analysis) readAll(source slowlog.Source) error {
 }
 
 func (a *analysis) open(ctx context.Context, name string) (*logfile.File, error) {
-	switch name {
-	case embedded:
+	if name == embedded {
 		return logfile.New(bytes.NewReader(sample), "the embedded sample (a day of a made-up shop)")
-	case "-":
-		return logfile.New(detach(ctx, a.stdin), "standard input")
 	}
-	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		return logfile.New(detach(ctx, &pipe{name: name}), name)
-	}
-	return logfile.Open(name)
-}
-
-// A pipe is a named pipe, opened by the first Read: that waits for a writer.
-type pipe struct {
-	name string
-	f    *os.File
-}
-
-func (p *pipe) Read(b []byte) (n int, err error) {
-	if p.f == nil {
-		if p.f, err = os.Open(p.name); err != nil {
-			return 0, err
-		}
-	}
-	if n, err = p.f.Read(b); err != nil {
-		p.f.Close()
-	}
-	return n, err
+	return sources.Open(ctx, name, a.stdin, logfile.Open, logfile.New)
 }
 
 // found says what a file without events holds.
@@ -168,29 +141,4 @@ func (a *analysis) report() (*report.Report, error) {
 		r.Findings = finding.Examine(r.Profile, finding.Default())
 	}
 	return r, nil
-}
-
-// stopReader ends with errInterrupted once the context is done.
-type stopReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (s *stopReader) Read(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, errInterrupted
-	}
-	return s.r.Read(p)
-}
-
-// detach returns a reader of what r gives that ends once the context is done
-// even while r waits for its next byte.
-func detach(ctx context.Context, r io.Reader) io.Reader {
-	in, out := io.Pipe()
-	go func() {
-		_, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{r}, make([]byte, 256<<10))
-		out.CloseWithError(err)
-	}()
-	context.AfterFunc(ctx, func() { out.CloseWithError(errInterrupted) })
-	return in
 }

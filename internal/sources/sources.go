@@ -1,5 +1,5 @@
-// Package sources reads the slow logs that a command line names, for the examples
-// that ask a server about them.
+// Package sources opens and reads the logs that a command line names, for the
+// examples.
 package sources
 
 import (
