@@ -174,7 +174,7 @@ func TestOneFailureIsOne(t *testing.T) {
 func TestFrequencyDecidesWhatASavingIsWorth(t *testing.T) {
 	m := newMemory(t)
 	m.add("CREATE TABLE ev (id INT PRIMARY KEY, cust INT NOT NULL, typ INT NOT NULL, pad VARCHAR(200), KEY kc (cust))", 20000, func(i int) []any {
-		return []any{i, i % 500, i / 500 % 3, "x"}
+		return []any{i, i % 1000, i / 1000 % 3, "x"}
 	})
 	q := Query{Schema: "s", SQL: "SELECT * FROM ev WHERE cust = 5 AND typ = 1"}
 	rare, err := New(&m.Rows, Options{}).Advise(context.Background(), q)

@@ -19,8 +19,10 @@
 //
 // The advisor asks a Catalog for tables and indexes and a Counter for counts.
 // MySQL gives both from a server; its statements only read, and are limited in
-// time. Big tables are sampled by ranges of the primary key, and the rounds
-// then show confidence intervals. Rows gives both from memory.
+// time, and wait while it is busy. Big tables are sampled by ranges of the
+// primary key, and the rounds then show confidence intervals; where a round of
+// the sample runs dry, the rows that it is about are counted themselves, if an
+// index leads to them. Rows gives both from memory.
 //
 // Nothing is ever changed on the server that is asked. Verify tries a
 // suggestion on another one, in a schema of its own that it drops again.
