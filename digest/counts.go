@@ -15,6 +15,9 @@ type Counts struct {
 	// is empty are of no known class: they go to Profile.Overflow.
 	SQL    string
 	Schema string
+	// Command is the name of an administrator command, such as Prepare, if it is
+	// such that were counted. SQL has then no say.
+	Command string
 
 	Count  uint64 // statements
 	Errors uint64 // of them, those that ended with an error
@@ -42,10 +45,13 @@ func (a *Aggregator) AddCounts(k Counts) {
 		return
 	}
 	a.init()
-	ev := &slowlog.Event{Query: k.SQL, Schema: k.Schema}
+	ev := &slowlog.Event{Query: k.SQL, Schema: k.Schema, Command: k.Command}
+	if k.Command != "" {
+		ev.Query = ""
+	}
 	a.classify(ev)
 
-	c := newClass(Statements, string(a.key))
+	c := newClass(Kind(a.key[0]), string(a.key))
 	c.Observed = k.Count
 	c.weight = weightOfMany(k.Count)
 	c.seen(unixNano(k.First), unixNano(k.First))
@@ -84,17 +90,20 @@ func (a *Aggregator) AddCounts(k Counts) {
 		d.samples = samples{slowest: s, lowest: []*Sample{s}}
 		d.samples.trim(a.rule.samples)
 	}
-	a.totals.merge(&totals{
-		events:     k.Count,
-		weight:     c.weight,
-		time:       c.QueryTime.h.Summary,
-		statements: c.QueryTime,
-		fraction:   c.QueryTime.h.min%int64(time.Second) != 0 || c.QueryTime.h.max%int64(time.Second) != 0,
-		first:      c.first,
-		last:       c.last,
-		timeline:   d.timeline,
-	})
-	if k.SQL == "" {
+	t := totals{
+		events:   k.Count,
+		weight:   c.weight,
+		time:     c.QueryTime.h.Summary,
+		first:    c.first,
+		last:     c.last,
+		timeline: d.timeline,
+	}
+	if c.Kind == Statements {
+		t.statements = c.QueryTime
+		t.fraction = c.QueryTime.h.min%int64(time.Second) != 0 || c.QueryTime.h.max%int64(time.Second) != 0
+	}
+	a.totals.merge(&t)
+	if k.SQL == "" && k.Command == "" {
 		a.rest().merge(c, &a.rule)
 	} else {
 		a.class(a.key, ev).merge(c, &a.rule)

@@ -25,10 +25,12 @@
 // the next one counts. A Poll reads the tables whole: where 10,000 digests have
 // histograms that takes the server in the order of a second.
 //
-// What a server counts is not in all cases what it logs. Executions of statements
-// prepared by the binary protocol have no digest on MariaDB 10.11 and are in no
-// row; MySQL 9.7 counts a few more for such a statement than its log has
-// executions: 9 where one was prepared, executed 7 times and closed.
+// Prepared statements have a digest of their own on MySQL 9.7 for each of what is
+// done with them. Executions belong to the class of the statement, as in a slow log.
+// Preparing and closing are the administrator commands Prepare and "Close stmt", as a
+// log calls them if the binary protocol was used; the server has no other digest for
+// the statements PREPARE and DEALLOCATE PREPARE, which are in a log as such. On MariaDB
+// 10.11 what the binary protocol does has no digest and is in no row.
 //
 // # Exactness
 //
@@ -153,7 +155,7 @@ func (p *Poller) Poll(ctx context.Context, agg *digest.Aggregator) (Stats, error
 		}
 		c := p.counts(k, r, before)
 		if k.overflow() {
-			c.SQL = ""
+			c.SQL, c.Command = "", ""
 			stats.Overflowed += c.Count
 		}
 		if agg != nil {
@@ -176,8 +178,10 @@ func (p *Poller) counts(k key, r, before *row) digest.Counts {
 	if before == nil {
 		before = new(row)
 	}
+	command, _ := r.prepared()
 	c := digest.Counts{
 		SQL:       p.text(k, r),
+		Command:   command,
 		Schema:    k.schema.String,
 		Count:     r.count - before.count,
 		Errors:    min(r.errors-before.errors, r.count-before.count), // a statement may have several
@@ -213,7 +217,8 @@ func (p *Poller) text(k key, r *row) string {
 	if s, ok := p.joined[k.digest.String]; ok {
 		return s
 	}
-	text := strings.ReplaceAll(strings.ReplaceAll(r.text, "(...)", "(?, ?)"), ", ...", ", ?")
+	_, text := r.prepared()
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "(...)", "(?, ?)"), ", ...", ", ?")
 	if r.sample == "" || strings.HasSuffix(r.sample, "...") && !strings.HasSuffix(text, "...") {
 		return text
 	}
@@ -227,6 +232,8 @@ func (p *Poller) text(k key, r *row) string {
 // are several classes, it belongs to the class of the largest total time. It returns
 // how many classes of the profile were joined now: classes without a sample are
 // not, nor are those whose sample the server cannot parse because it was cut off.
+//
+// Executions by the binary protocol have another digest, which Join does not find.
 //
 // MariaDB has no function STATEMENT_DIGEST: there the error wraps
 // errors.ErrUnsupported, and classes agree as far as the digest's text goes.

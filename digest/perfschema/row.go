@@ -144,3 +144,18 @@ func (r *row) extremes(before *row, n uint64, total time.Duration) *digest.Histo
 	}
 	return h
 }
+
+// prepared tells what was done with a prepared statement: MySQL writes that before
+// the text of the statement's digest. It returns the administrator command, empty
+// for an execution and for what is no such thing, and the text without it.
+func (r *row) prepared() (command, text string) {
+	word, rest, _ := strings.Cut(r.text, " ")
+	command, ok := map[string]string{"PREPARE": "Prepare", "EXECUTE": "", "DEALLOCATE": "Close stmt"}[word]
+	if !ok || strings.HasPrefix(rest, "`") || strings.HasPrefix(rest, "PREPARE ") || strings.HasPrefix(rest, "IMMEDIATE ") {
+		return "", r.text // PREPARE name FROM … as it is
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(r.sample), " "); strings.EqualFold(first, word) {
+		return "", r.text
+	}
+	return command, rest
+}

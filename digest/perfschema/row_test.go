@@ -206,3 +206,24 @@ func TestDigestsAreOfTheClassOfTheirStatements(t *testing.T) {
 		t.Errorf("a digest that was joined has the text %q", got)
 	}
 }
+
+func TestWhatIsDoneWithAPreparedStatementIsToldFromIt(t *testing.T) {
+	for _, tt := range []struct{ text, sample, command, want string }{
+		{"SELECT ?", "SELECT 1", "", "SELECT ?"},
+		{"PREPARE SELECT ?", "SELECT ?", "Prepare", "SELECT ?"},
+		{"EXECUTE SELECT ?", "SELECT ?", "", "SELECT ?"},
+		{"EXECUTE SELECT ?", "", "", "SELECT ?"},
+		{"DEALLOCATE ( SELECT ? )", "", "Close stmt", "( SELECT ? )"},
+		{"PREPARE `s` FROM ?", "PREPARE s FROM 'SELECT 1'", "", "PREPARE `s` FROM ?"},
+		{"PREPARE NAMES FROM ?", "prepare names FROM 'SELECT 1'", "", "PREPARE NAMES FROM ?"},
+		{"EXECUTE `s`", "", "", "EXECUTE `s`"},
+		{"EXECUTE IMMEDIATE ?", "", "", "EXECUTE IMMEDIATE ?"},
+		{"DEALLOCATE PREPARE `s`", "", "", "DEALLOCATE PREPARE `s`"},
+		{"", "", "", ""},
+	} {
+		r := row{text: tt.text, sample: tt.sample}
+		if command, text := r.prepared(); command != tt.command || text != tt.want {
+			t.Errorf("%q of %q: got %q and %q, want %q and %q", tt.text, tt.sample, command, text, tt.command, tt.want)
+		}
+	}
+}

@@ -271,6 +271,70 @@ func TestMoreDigestsThanTheServerKeeps(t *testing.T) {
 	}
 }
 
+// Executions of a prepared statement are counted as they are logged, whether it was
+// prepared by the binary protocol or by a PREPARE statement.
+func TestPreparedStatementsAreCountedAsTheyAreLogged(t *testing.T) {
+	srv := testservers.MySQL(t, counting...)
+	db := prepare(t, srv)
+	p := New(db)
+	poll(t, p)
+	info, err := os.Stat(srv.SlowLogPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const statement = "SELECT SLEEP(0.05), id FROM t WHERE id = ?"
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	prepared, err := conn.PrepareContext(t.Context(), statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 {
+		var id int
+		if err := prepared.QueryRow(i).Scan(new(int), &id); err != nil || id != i {
+			t.Fatalf("%d: got %d, %v", i, id, err)
+		}
+	}
+	if err := prepared.Close(); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"PREPARE s FROM 'SELECT 7, 8, 9'", "EXECUTE s", "DEALLOCATE PREPARE s"}
+	for _, s := range words {
+		if _, err := conn.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	got, stats := poll(t, p)
+	want := logged(t, srv.SlowLogPath, info.Size())
+	w, g := classOf(want, statement), classOf(got, statement)
+	if w == nil || g == nil || w.Count != 7 {
+		t.Fatalf("class of the log %v, of the server %v, want 7 executions", w, g)
+	}
+	compareClasses(t, w, g, stats.Histograms)
+	const inWords = "SELECT 7, 8, 9"
+	if w, g := classOf(want, inWords), classOf(got, inWords); w == nil || g == nil || w.Count != 1 || g.Count != 1 {
+		t.Errorf("%s: class of the log %v, of the server %v, want 1 execution", inWords, w, g)
+	}
+	// The server has one digest for both ways to prepare and to close.
+	command := func(p *digest.Profile, name string) float64 {
+		for c := range p.Classes() {
+			if c.Kind == digest.Commands && c.Name() == "administrator command: "+name {
+				return c.Count
+			}
+		}
+		return 0
+	}
+	for name, word := range map[string]string{"Prepare": "PREPARE s FROM ...", "Close stmt": words[2]} { // as it is logged
+		g, byProtocol, byWord := command(got, name), command(want, name), classOf(want, word)
+		if byWord == nil || byProtocol != 1 || byWord.Count != 1 || g != byProtocol+byWord.Count {
+			t.Errorf("%s: the server counted %v, the log has %v of the protocol and %v, want 2, 1 and 1", name, g, byProtocol, byWord)
+		}
+	}
+}
+
 // MySQL cuts its samples off; the digest still tells which class they are of.
 func TestJoinOfLongStatements(t *testing.T) {
 	srv := testservers.MySQL(t, counting...)
