@@ -75,22 +75,21 @@ func classQuery(c *digest.Class, schema string, days float64) (q Query, why stri
 // A Planner tells which indexes a server uses for a statement. A Source that
 // is one lets AdviseAll find indexes that are not used.
 type Planner interface {
-	// Keys names the indexes in the server's plan for a statement, each as
-	// the table's alias or name and the index's name.
-	Keys(ctx context.Context, schema, sql string) ([][2]string, error)
+	// Keys names the indexes in the server's plan for a statement.
+	Keys(ctx context.Context, schema, sql string) ([]string, error)
 }
 
 // Keys asks the server for the plan, as package explain does it: nothing is
 // executed.
-func (d *Database) Keys(ctx context.Context, schema, sql string) ([][2]string, error) {
+func (d *Database) Keys(ctx context.Context, schema, sql string) ([]string, error) {
 	plan, err := explain.New(d.db, explain.Options{Timeout: d.timeout()}).Explain(ctx, schema, sql)
 	if err != nil {
 		return nil, err
 	}
-	var out [][2]string
+	var out []string
 	for n := range plan.Tables() {
 		for _, k := range n.Keys {
-			out = append(out, [2]string{n.Name, k.Name})
+			out = append(out, k.Name)
 		}
 	}
 	return out, nil
@@ -195,7 +194,7 @@ func (r *run) used(ctx context.Context, w *workload) (map[string]bool, int) {
 		asked++
 		for _, k := range keys {
 			for t := range it.tables() {
-				used[t.Schema+"\x00"+t.Name+"\x00"+k[1]] = true
+				used[t.Schema+"\x00"+t.Name+"\x00"+k] = true
 			}
 		}
 	}

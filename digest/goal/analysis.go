@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -117,7 +118,14 @@ type group struct {
 type gains struct{ gone, tenth, half count }
 
 // NewAnalysis returns an Analysis for the goals. Set its fields before the first Add.
+// It panics if a Percentile is not above 0 and below 100, as those are that Parse
+// returns.
 func NewAnalysis(goals []Goal) *Analysis {
+	for _, g := range goals {
+		if !(g.Percentile > 0 && g.Percentile < 100) {
+			panic(fmt.Sprintf("goal: no percentile %v: want one above 0 and below 100, such as 95", g.Percentile))
+		}
+	}
 	a := &Analysis{goals: slices.Clone(goals)}
 	a.join.entries, a.join.classes = make(map[string]*entry), make(map[digest.ID]string)
 	for i, g := range goals {

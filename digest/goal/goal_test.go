@@ -96,3 +96,16 @@ func TestGoalsMatchByPageAndSegment(t *testing.T) {
 		}
 	}
 }
+
+func TestAPercentileThatIsNonePanics(t *testing.T) {
+	for _, p := range []float64{0, -1, 100, 950} {
+		func() {
+			defer func() {
+				if r, ok := recover().(string); !ok || !strings.Contains(r, "above 0 and below 100") {
+					t.Errorf("a percentile of %v: recovered %q, want a panic that says what it may be", p, r)
+				}
+			}()
+			NewAnalysis([]Goal{{Page: "*", Percentile: p, Limit: time.Second}})
+		}()
+	}
+}
