@@ -31,6 +31,9 @@ const (
 	// scattered is the share of a table that rows must make up to be taken for
 	// evenly spread over it: fewer may all stand at its end.
 	scattered = 0.1
+	// pairCost is what a pair of rows costs in the eyes of the optimizers where
+	// no index leads from one to the other.
+	pairCost = 0.1
 	// leastMatch is how many rows a look-up with another table's value finds
 	// at least.
 	leastMatch = 0.1
@@ -76,6 +79,7 @@ type plan struct {
 	read  float64 // entries and rows read in all
 	out   float64
 	cost  float64
+	fear  float64 // what the optimizer takes it to cost more: it chooses by that
 	begun float64 // share of the first step that is done before a row comes out
 	probe step    // the last table read for a hash join
 }
@@ -574,7 +578,7 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 			return
 		}
 		if len(p.steps) == k {
-			if p = b.close(p, ordered, grouped); p.cost < best.cost {
+			if p = b.close(p, ordered, grouped); p.cost+p.fear < best.cost+best.fear {
 				best = p
 				best.steps = slices.Clone(p.steps)
 			}
@@ -601,6 +605,8 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 					hash, loop := scan.cost*passes+0.1*rows, rows*s.cost
 					if s.index == nil && hash < loop {
 						q.cost, q.read = q.cost+hash, q.read+scan.entries
+						// The optimizers count each pair of rows that may meet.
+						q.fear += pairCost * rows * scan.out
 						q.begun, q.probe = max(q.begun, 1/passes), scan
 						ord = false
 					} else {

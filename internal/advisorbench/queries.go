@@ -201,7 +201,7 @@ func (w *writer) condition(t table, c column, s *source) string {
 		return ranged("%s IN (%s)", name, list(1+w.IntN(4)))
 	case n == 11:
 		if x := w.sample(t, c); x != "NULL" && x != v {
-			return ranged("(%s = %s OR %[1]s = %s)", name, v, x)
+			return ranged("(%s = %s OR %[1]s = %[3]s)", name, v, x)
 		}
 		return equal("%s <=> %s", name, v)
 	case n < 15 && c.text:
