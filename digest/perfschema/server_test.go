@@ -282,7 +282,7 @@ func TestPreparedStatementsAreCountedAsTheyAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const statement = "SELECT SLEEP(0.05), id FROM t WHERE id = ?"
+	const statement = "SELECT id FROM t WHERE id = ?"
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestPreparedStatementsAreCountedAsTheyAreLogged(t *testing.T) {
 	}
 	for i := range 7 {
 		var id int
-		if err := prepared.QueryRow(i).Scan(new(int), &id); err != nil || id != i {
+		if err := prepared.QueryRow(i).Scan(&id); err != nil || id != i {
 			t.Fatalf("%d: got %d, %v", i, id, err)
 		}
 	}
@@ -307,13 +307,15 @@ func TestPreparedStatementsAreCountedAsTheyAreLogged(t *testing.T) {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-	got, stats := poll(t, p)
+	got, _ := poll(t, p)
 	want := logged(t, srv.SlowLogPath, info.Size())
 	w, g := classOf(want, statement), classOf(got, statement)
-	if w == nil || g == nil || w.Count != 7 {
+	if w == nil || g == nil || w.Count != 7 || g.Count != 7 {
 		t.Fatalf("class of the log %v, of the server %v, want 7 executions", w, g)
 	}
-	compareClasses(t, w, g, stats.Histograms)
+	if ws, gs := w.Summary(digest.RowsSent).Sum(), g.Summary(digest.RowsSent).Sum(); ws != 7 || gs != 7 {
+		t.Errorf("rows sent: the log has %v, the server %v, want 7", ws, gs)
+	}
 	const inWords = "SELECT 7, 8, 9"
 	if w, g := classOf(want, inWords), classOf(got, inWords); w == nil || g == nil || w.Count != 1 || g.Count != 1 {
 		t.Errorf("%s: class of the log %v, of the server %v, want 1 execution", inWords, w, g)
