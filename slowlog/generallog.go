@@ -152,6 +152,9 @@ func firstLine(s string, i int, final bool) (line string, whole bool) {
 func (r *GeneralReader) next(s string, final bool) (int, verdict) {
 	d := &r.dec
 	if s[0] == '\n' || s[0] == '\r' {
+		if d.damageEnd == d.base { // it belongs to the damage, as in skip
+			d.damage(NoHeader, s[:1], 0, s)
+		}
 		return 1, skipped
 	}
 	is, more := startsAt(s, 0, final)
