@@ -1,6 +1,8 @@
 package logfile
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -185,6 +187,86 @@ func TestFollowSeesATruncatedFileThatHasGrown(t *testing.T) {
 			t.Errorf("stats (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A file of which a few bytes were seen is not told by them from what it becomes
+// when it is copied, truncated and written again before the next look.
+func TestFollowReadsTheCopyOfAFileOfWhichLittleWasSeen(t *testing.T) {
+	following(t, []string{"a"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		path := paths[0]
+		put(t, path, record(1, "S1"))
+		read()
+		time.Sleep(2 * time.Second)
+		same(t, "the first file", read(), "a: S1")
+		rename(t, path, path+".1")
+		whole := record(2, "S2")
+		put(t, path, whole[:14])
+		time.Sleep(time.Second)
+		same(t, "a few bytes", read())
+		put(t, path, whole[14:])
+		rename(t, path+".1", path+".2")
+		put(t, path+".1", whole)
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		put(t, path, record(3, "S3")+record(4, "S4"))
+		time.Sleep(3 * time.Second)
+		same(t, "after it was truncated", read(), "a: S2", "a: S3", "a: S4")
+	})
+}
+
+// Files that were changed within one tick of the clock have one time.
+func TestFollowDoesNotTakeAFileOfTheSameTimeForYounger(t *testing.T) {
+	following(t, []string{"a"}, func(t *testing.T, fl *Follower, paths []string, read func() []string) {
+		path := paths[0]
+		put(t, path+".1", record(1, "S1"))
+		put(t, path, record(2, "S2"))
+		before := Follow(t.Context(), path)
+		if ev, err := before.Read(); err != nil || ev.Query != "S2" {
+			t.Fatalf("got %v, %v", ev, err)
+		}
+		fl.Resume(before.Checkpoint())
+		if err := before.Close(); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "behind the checkpoint", read())
+		rename(t, path+".1", path+".2")
+		if err := os.WriteFile(path+".1.gz", packed(t, record(2, "S2")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(1_796_000_000, 0)
+		for _, name := range []string{path, path + ".2", path + ".1.gz"} {
+			if err := os.Chtimes(name, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		put(t, path, record(3, "S3"))
+		time.Sleep(3 * time.Second)
+		same(t, "what came", read(), "a: S3")
+	})
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestFollowCarriesTheSchemaIntoTheNextFile(t *testing.T) {
