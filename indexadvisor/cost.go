@@ -283,6 +283,9 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	// The optimizer estimates the ranges that constants make.
 	if known, ranges, _, _, _ := x.bind(ix, nil); known != 0 {
 		s.planned = ranges * ((server.descents()-1)*height(n, perLeaf) + min(estimatePages, x.match(known)/ranges/perLeaf))
+		if server.MariaDB && len(b.order) > 0 {
+			s.planned *= 2 // once more for the order
+		}
 	}
 	if before == 0 {
 		s.cost = s.planned + max(1, ranges)*height(n, perLeaf) + s.entries/perLeaf
@@ -683,7 +686,10 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 	if b.limit >= 0 && !needSort && !needTemp && p.out > float64(b.limit) && !b.grouped {
 		share := float64(b.limit) / p.out
 		first := p.steps[0]
-		begun := max(share, first.ahead, p.begun)
+		begun := max(share, p.begun)
+		if first.lookups > 0 || len(p.steps) > 1 {
+			begun = max(begun, first.ahead)
+		}
 		p.cost = 3 + first.cost*begun + max((p.cost-first.cost)*share, p.probe.cost*p.probe.ahead)
 		p.read = first.entries*begun + (p.read-first.entries)*share
 		p.out = float64(b.limit)

@@ -186,8 +186,12 @@ func (b *bench) status(ctx context.Context, query string) (map[string]float64, e
 
 // rowsRead is how many rows all connections together have read so far.
 func (b *bench) rowsRead(ctx context.Context) (float64, error) {
-	m, err := b.status(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_rows_read'")
-	return m["innodb_rows_read"], err
+	name := "Innodb_rows_read"
+	if b.mariadb {
+		name = "Rows_read" // temporary tables left out
+	}
+	m, err := b.status(ctx, "SHOW GLOBAL STATUS LIKE '"+name+"'")
+	return m[strings.ToLower(name)], err
 }
 
 // once runs a query and tells the work it made.
