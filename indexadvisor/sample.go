@@ -258,9 +258,10 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Ta
 	if !low.Valid || !high.Valid {
 		return nil, nil
 	}
-	// The same table gives the same sample: advice does not change by chance.
+	// The same table gives the same sample, and so does its copy in another
+	// schema: advice does not change by chance.
 	h := fnv.New64a()
-	h.Write([]byte(t.Schema + "\x00" + t.Name))
+	h.Write([]byte(t.Name))
 	rnd := rand.New(rand.NewPCG(h.Sum64(), 1))
 	places := int(want / clusterRows)
 	s.limit = clusterRows
