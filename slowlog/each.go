@@ -38,16 +38,18 @@ func (r *Reader) Each(n int, fn func(worker int, ev *Event) error) error {
 }
 
 func (r *Reader) each(n, size int, fn func(worker int, ev *Event) error) error {
-	e := &each{reader: r, size: size, fn: fn, pieces: make(chan *piece), free: make(chan []byte, n+2)}
+	first := make(chan handover, 1)
+	first <- handover{at: r.dec.base, line: r.dec.line, state: r.dec.state}
+	e := &each{reader: r, size: size, fn: fn, free: make(chan []byte, n+2), prev: first, base: r.dec.base}
+	e.carry = append(e.carry, r.buf[r.start:r.end]...)
+	r.start, r.end = 0, 0
 	e.know(r.dec.state)
 	var workers sync.WaitGroup
 	for w := range max(n, 1) {
 		workers.Go(func() { e.work(w) })
 	}
-	last := e.cut()
-	close(e.pieces)
 	workers.Wait()
-	h := <-last
+	h := <-e.prev
 	r.dec.base, r.dec.line, r.dec.state = h.at, h.line, h.state
 	if err := e.err.Load(); err != nil {
 		return *err
@@ -59,11 +61,15 @@ type each struct {
 	reader *Reader
 	size   int // of a piece, in bytes
 	fn     func(int, *Event) error
-	pieces chan *piece
 	free   chan []byte // buffers to use again
 	known  atomic.Pointer[state]
 	err    atomic.Pointer[error]
 	stats  sync.Mutex // guards reader.dec.stats
+
+	cutting sync.Mutex      // guards the input and what follows
+	carry   []byte          // read, and in no piece yet
+	base    int64           // offset of carry
+	prev    <-chan handover // of the last piece
 }
 
 // A piece is a part of the input that begins where a record does, to the eye.
@@ -85,49 +91,39 @@ type handover struct {
 }
 
 // pieceSize keeps a piece and its events within a processor's cache.
-const pieceSize = 256 << 10
+const pieceSize = 64 << 10
 
-// cut reads the input, cuts it into pieces and hands them to the workers. It
-// returns where the last piece's handover comes.
-func (e *each) cut() <-chan handover {
+// cut cuts the next piece from the input. It returns nil behind the last.
+func (e *each) cut() *piece {
+	e.cutting.Lock()
+	defer e.cutting.Unlock()
 	r := e.reader
-	carry := r.buf[r.start:r.end]
-	base := r.dec.base
-	prev := make(chan handover, 1)
-	prev <- handover{at: base, line: r.dec.line, state: r.dec.state}
-	for !r.eof || len(carry) > 0 {
-		if e.err.Load() != nil {
-			break
-		}
-		buf := append(e.buffer(len(carry)), carry...)
-		limit := 0
-		// Where no record begins in all of buf, look again only when it has grown by
-		// a part of its size, so that a long record takes linear time.
-		for look := e.size; limit == 0 && !r.eof && r.err == nil; {
-			buf = r.readInto(buf, e.size)
-			if len(buf) >= look {
-				look = len(buf) + len(buf)/4
-				limit = cutPoint(buf)
-				if limit == 0 && len(buf) > r.dec.maxStatement()+2*maxForgedBytes {
-					limit = len(buf)
-				}
+	if r.eof && len(e.carry) == 0 || r.err != nil || e.err.Load() != nil {
+		return nil
+	}
+	buf := append(e.buffer(len(e.carry)), e.carry...)
+	limit := 0
+	// Where no record begins in all of buf, look again only when it has grown by
+	// a part of its size, so that a long record takes linear time.
+	for look := e.size; limit == 0 && !r.eof && r.err == nil; {
+		buf = r.readInto(buf, e.size)
+		if len(buf) >= look {
+			look = len(buf) + len(buf)/4
+			limit = cutPoint(buf)
+			if limit == 0 && len(buf) > r.dec.maxStatement()+2*maxForgedBytes {
+				limit = len(buf)
 			}
 		}
-		if limit == 0 {
-			limit = len(buf)
-		}
-		next := make(chan handover, 1)
-		p := &piece{buf: buf, limit: limit, base: base, final: r.eof && limit == len(buf), prev: prev, next: next}
-		carry = append([]byte(nil), buf[limit:]...)
-		base += int64(limit)
-		prev = next
-		e.pieces <- p
-		if r.err != nil {
-			break
-		}
 	}
-	r.start, r.end = 0, 0
-	return prev
+	if limit == 0 {
+		limit = len(buf)
+	}
+	next := make(chan handover, 1)
+	p := &piece{buf: buf, limit: limit, base: e.base, final: r.eof && limit == len(buf), prev: e.prev, next: next}
+	e.carry = append(e.carry[:0], buf[limit:]...)
+	e.base += int64(limit)
+	e.prev = next
+	return p
 }
 
 func (e *each) buffer(least int) []byte {
@@ -183,7 +179,7 @@ func (e *each) work(worker int) {
 	var b batch
 	b.dec.opt, b.dec.reuse = e.reader.Options, true
 	b.dec.clock.loc = b.dec.location()
-	for p := range e.pieces {
+	for p := e.cut(); p != nil; p = e.cut() {
 		assumed := *e.known.Load()
 		b.read(p.buf, p.limit, p.base, 1, assumed, p.final)
 		h := <-p.prev
