@@ -65,7 +65,7 @@ func brokenSchema(s string, i, end, next int, final bool) (int, int, bool) {
 }
 
 func hasSchemaEnd(line string) bool {
-	return strings.Contains(line, "  QC_hit: ") || strings.Contains(line, "  Last_errno: ")
+	return strings.Contains(line, "  Last_errno: ") || strings.Contains(line, "  QC_hit: ")
 }
 
 // brokenUse finds the end of the "use" line at s[i:]: the line that ends with a

@@ -200,11 +200,9 @@ func (d *decoder) header(rec string, at int) {
 		if line == "" {
 			continue
 		}
-		if line[0] == '#' {
-			if isSpecial(line) {
-				d.headerLine(line[min(len(line), 2):])
-				continue
-			}
+		if line[0] == '#' && (len(line) < 3 || mayBeSpecial[line[2]]) && isSpecial(line) {
+			d.headerLine(line[min(len(line), 2):])
+			continue
 		}
 		if !d.reuse || len(line) > maxMemoLine {
 			step = d.values(line, step, true)
@@ -325,6 +323,9 @@ type shapeStep struct {
 }
 
 const maxShape = 128
+
+// mayBeSpecial tells most lines of values from others by one byte.
+var mayBeSpecial = [256]bool{'T': true, 'U': true, 'e': true, 'W': true, 'N': true, 'E': true}
 
 // isSpecial recognises a header line that is no list of values.
 func isSpecial(line string) bool {
