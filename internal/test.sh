@@ -27,7 +27,6 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$seconds" ] || seconds=${long:+60}
 seconds=${seconds:-5}
-[ -z "$long" ] || export QUERN_LONG=1
 
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -59,12 +58,12 @@ unformatted() {
 	files=$(gofmt -l .) && [ -z "$files" ] || { echo "${files:-gofmt failed}"; return 1; }
 }
 
-# tests DIRECTORY [FLAG...]: go test there, with the lines of its packages and
+# tests DIRECTORY FLAG... PACKAGE...: go test there, with the lines of its packages and
 # the whole output of those that fail.
 tests() {
 	local dir=$1
 	shift
-	(cd "$dir" && go test -v "$@" ./... 2>&1 </dev/null) | tee "$tmp/log" | awk '
+	(cd "$dir" && go test -v "$@" 2>&1 </dev/null) | tee "$tmp/log" | awk '
 		{ out = out "\t" $0 "\n" }
 		/^(ok  |\?   |FAIL)\t/ { if ($1 == "FAIL") printf "%s", out; else print "\t" $0; out = "" }
 		END { printf "%s", out }'
@@ -120,7 +119,13 @@ else
 	race=
 	skip "race detector" "it needs a C compiler"
 fi
-tests . $race -timeout "${long:+3}10m"
+tests . $race -timeout 10m ./...
+if [ -n "$long" ]; then
+	# those that take minutes, without the detector, which would make hours of them
+	export QUERN_LONG=1
+	echo "== long tests"
+	tests . -timeout 60m $(grep -rl --include='*_test.go' QUERN_LONG . | grep -v -f <(find . -mindepth 2 -name go.mod -printf '^%h/\n') | xargs -n1 dirname | sort -u)
+fi
 
 echo "== examples"
 for dir in examples/*/; do
@@ -147,7 +152,7 @@ if [ -n "$long" ]; then
 		dir=$(dirname "$mod")
 		echo "== nested module $dir"
 		check "vet $dir" go -C "$dir" vet ./...
-		tests "$dir" -timeout 60m
+		tests "$dir" -timeout 60m ./...
 	done
 fi
 
