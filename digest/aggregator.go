@@ -104,8 +104,9 @@ type Aggregator struct {
 
 // statement is what group and filter ask of a fingerprint.
 type statement struct {
-	verb      string
-	tables    []string
+	verb   string
+	tables []string
+	// for groups other than by fingerprint alone
 	sorted    []string // tables
 	tableList string   // sorted, with commas between them
 }
@@ -281,10 +282,12 @@ func (a *Aggregator) statement(fingerprint []byte) *statement {
 func (a *Aggregator) read(fingerprint []byte) *statement {
 	st := new(statement)
 	if text := string(fingerprint); text != suppressedText {
-		st.verb, st.tables, _ = a.printer.analyze(text)
+		st.verb, st.tables = a.printer.analyze(text)
 	}
-	st.sorted = slices.Compact(slices.Sorted(slices.Values(st.tables)))
-	st.tableList = strings.Join(st.sorted, ",")
+	if !a.plain {
+		st.sorted = slices.Compact(slices.Sorted(slices.Values(st.tables)))
+		st.tableList = strings.Join(st.sorted, ",")
+	}
 	return st
 }
 
@@ -372,7 +375,10 @@ func (a *Aggregator) describe(c *Class, ev *slowlog.Event) {
 }
 
 func (a *Aggregator) keepAll(ss []string) []string {
-	var kept []string
+	if len(ss) == 0 {
+		return nil
+	}
+	kept := make([]string, 0, len(ss))
 	for _, s := range ss {
 		kept = append(kept, a.names.keep(s))
 	}

@@ -56,20 +56,33 @@ func (f *Fingerprinter) Statement(sql string) Statement {
 		HasHint:     f.hinted,
 		Admin:       isAdmin(sql),
 	}
-	s.Verb, s.Tables, s.Summary = f.analyze(sql)
 	if s.Admin {
-		s.Summary = s.Fingerprint
+		s.Verb, s.Summary = adminVerb, s.Fingerprint
+		return s
 	}
+	a := f.analysis(sql)
+	a.run()
+	s.Verb, s.Tables, s.Summary = a.upperVerb(), a.tables, a.summary.String()
 	return s
 }
 
-// analyze returns what sql does, to which tables, and the summary of both.
-func (f *Fingerprinter) analyze(sql string) (verb string, tables []string, summary string) {
+// analyze returns what sql does, and to which tables.
+func (f *Fingerprinter) analyze(sql string) (verb string, tables []string) {
 	if isAdmin(sql) {
-		return "ADMIN", nil, ""
+		return adminVerb, nil
 	}
+	a := f.analysis(sql)
+	a.full = true // it makes no summary
+	a.run()
+	return a.upperVerb(), a.tables
+}
+
+const adminVerb = "ADMIN"
+
+func (f *Fingerprinter) analysis(sql string) analysis {
 	a := analysis{src: sql}
 	a.lex.Init(sql, f.Options.mode())
-	a.run()
-	return strings.ToUpper(a.first), a.tables, a.summary.String()
+	return a
 }
+
+func (a *analysis) upperVerb() string { return strings.ToUpper(a.first) }

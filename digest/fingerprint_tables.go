@@ -18,7 +18,7 @@ type analysis struct {
 
 	first   string          // what the first statement does
 	tables  []string        // each once
-	seen    map[string]bool // the same
+	seen    map[string]bool // the same, where they are many
 	summary strings.Builder
 	full    bool // the summary takes no more
 
@@ -428,8 +428,17 @@ func (a *analysis) table(name string) {
 		return
 	}
 	a.summarize(name)
+	if a.seen == nil && len(a.tables) < 16 { // as nearly all
+		if !slices.Contains(a.tables, name) {
+			a.tables = append(a.tables, strings.Clone(name))
+		}
+		return
+	}
 	if a.seen == nil {
 		a.seen = make(map[string]bool)
+		for _, t := range a.tables {
+			a.seen[t] = true
+		}
 	}
 	if !a.seen[name] {
 		name = strings.Clone(name)
