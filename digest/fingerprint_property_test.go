@@ -32,7 +32,9 @@ func respaced(sql string, mode lexer.Mode, rng *rand.Rand) string {
 		text := sql[t.Start:t.End]
 		switch t.Kind {
 		case lexer.Ident, lexer.QuotedIdent, lexer.Variable, lexer.Hint:
-			text = recased(text, rng)
+			if i == 0 || sql[tokens[i-1].Start:tokens[i-1].End] != "\\" { // \N is NULL, \n is not
+				text = recased(text, rng)
+			}
 		}
 		gap := ""
 		if i > 0 {
