@@ -52,6 +52,8 @@ func respaced(sql string, mode lexer.Mode, rng *rand.Rand) string {
 			case last.Kind == lexer.Ident && last.Word == lexer.Null && sql[last.Start] == '\\':
 			case text == "-" || sql[last.Start:last.End] == "-":
 				gap = " " // two of them may begin a comment
+			case sql[last.Start:last.End] == "?" && text == "+":
+				gap = " " // beside each other they are a list
 			case last.Kind == lexer.Op && strings.Contains("*/", sql[last.Start:last.End]):
 				gap = "\n" // behind these a comment may read as something else
 			case gap != "" || rng.IntN(3) == 0:
