@@ -39,13 +39,7 @@ const (
 )
 
 func (o FingerprintOptions) mode() lexer.Mode {
-	var m lexer.Mode
-	if o.ANSIQuotes {
-		m |= lexer.ANSIQuotes
-	}
-	if o.NoBackslashEscapes {
-		m |= lexer.NoBackslashEscapes
-	}
+	m := lexer.ModeOf(o.ANSIQuotes, o.NoBackslashEscapes)
 	if o.FoldNumbers {
 		m |= lexer.FoldedNames
 	}

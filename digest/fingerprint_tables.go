@@ -403,12 +403,10 @@ func (a *analysis) qualified(t lexer.Token) (name string, last lexer.Token) {
 }
 
 func (a *analysis) unquoted(t lexer.Token) string {
-	s := a.text(t)
 	if t.Kind != lexer.QuotedIdent {
-		return s
+		return a.text(t)
 	}
-	quote := s[:1]
-	return strings.ReplaceAll(s[1:len(s)-1], quote+quote, quote)
+	return lexer.Unquote(a.text(t))
 }
 
 // define makes the name of a common table expression known.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/quern-dev/quern/internal/lexer"
 	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
@@ -410,9 +411,9 @@ func tableNames(text string, m Mode) [][2]string {
 		switch {
 		case !after:
 		case s.op(i+1, ".") && s.name(i+2):
-			out = append(out, [2]string{bare(s.raw(i)), bare(s.raw(i + 2))})
+			out = append(out, [2]string{lexer.Unquote(s.raw(i)), lexer.Unquote(s.raw(i + 2))})
 		default:
-			out = append(out, [2]string{"", bare(s.raw(i))})
+			out = append(out, [2]string{"", lexer.Unquote(s.raw(i))})
 		}
 	}
 	o := m.parser()

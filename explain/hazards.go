@@ -133,14 +133,14 @@ func (h *hazardFinder) call(i int) {
 	if !h.name(i) || !h.op(i+1, "(") {
 		return
 	}
-	name := strings.ToLower(bare(h.raw(i)))
+	name := strings.ToLower(lexer.Unquote(h.raw(i)))
 	quoted := h.kind(i, lexer.QuotedIdent)
 	closed := h.toks[i+1].match
 	switch {
 	case h.is(0, "INSERT", "REPLACE") && i > 0 && h.toks[i].depth == 0 && h.find(0, i, 0, "SELECT", "VALUES", "VALUE", "SET", "TABLE", "WITH", "PARTITION", "ON") == i:
 		// INSERT INTO table (columns)
 	case h.op(i-1, "."):
-		h.add(StoredFunction, fmt.Sprintf("the function %s is called with its schema, as stored functions are", strings.ToLower(bare(h.raw(i-2))+"."+name)))
+		h.add(StoredFunction, fmt.Sprintf("the function %s is called with its schema, as stored functions are", strings.ToLower(lexer.Unquote(h.raw(i-2))+"."+name)))
 	case h.is(closed+1, "AS") && h.op(closed+2, "("):
 		// WITH name (columns) AS (
 	case h.op(i-1, ")"), h.is(i-1, "AS") && h.aliased(i-1):
@@ -357,7 +357,7 @@ func (h *hazardFinder) correlated(from, to int) bool {
 			continue
 		}
 		// A table's own name, or an alias: FROM t, FROM t a, FROM t AS a, (…) a.
-		declared[strings.ToLower(bare(h.raw(i)))] = true
+		declared[strings.ToLower(lexer.Unquote(h.raw(i)))] = true
 	}
 	for i := from; i < to; i++ {
 		if h.name(i) && h.op(i+1, ".") && !h.op(i-1, ".") && h.clause(i) != "FROM" {
@@ -365,7 +365,7 @@ func (h *hazardFinder) correlated(from, to int) bool {
 			if h.op(i+3, ".") {
 				q = i + 2 // schema.table.column
 			}
-			if !declared[strings.ToLower(bare(h.raw(q)))] {
+			if !declared[strings.ToLower(lexer.Unquote(h.raw(q)))] {
 				return true
 			}
 		}

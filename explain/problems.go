@@ -9,6 +9,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/quern-dev/quern/internal/lexer"
 	"github.com/quern-dev/quern/internal/sqlparse"
 )
 
@@ -267,7 +268,7 @@ var conditionName = regexp.MustCompile("(?:(`(?:[^`]|``)+`|[\\p{L}_$][\\p{L}\\p{
 func columns(condition, table string) []string {
 	var out []string
 	for _, m := range conditionName.FindAllStringSubmatch(condition, -1) {
-		if c := bare(m[3]); strings.EqualFold(bare(m[2]), table) && !slices.Contains(out, c) {
+		if c := lexer.Unquote(m[3]); strings.EqualFold(lexer.Unquote(m[2]), table) && !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}

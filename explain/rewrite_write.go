@@ -262,7 +262,7 @@ func (r *rewriter) insertSelect(verb, from, end int) error {
 		r.out.Select = r.text(from, to)
 	}
 	for i := from; i < to; i++ {
-		if r.name(i) && strings.EqualFold(bare(r.raw(i)), bare(lastPart(r.out.Written[0]))) && (r.is(i-1, "FROM", "JOIN") || r.op(i-1, ",")) {
+		if r.name(i) && strings.EqualFold(lexer.Unquote(r.raw(i)), lexer.Unquote(lastPart(r.out.Written[0]))) && (r.is(i-1, "FROM", "JOIN") || r.op(i-1, ",")) {
 			r.approximate("the statement reads the table that it writes, and keeps the rows in a temporary table first")
 		}
 	}
@@ -424,15 +424,6 @@ func (r *rewriter) writesBySelect(tail, end int) {
 	if r.out.write == writeDelete && sv.Product == MySQL {
 		r.switches = append(r.switches, "index_merge_intersection=off")
 	}
-}
-
-// bare takes the quotes off a name.
-func bare(name string) string {
-	if len(name) >= 2 && (name[0] == '`' || name[0] == '"') {
-		q := name[:1]
-		return strings.ReplaceAll(name[1:len(name)-1], q+q, q)
-	}
-	return name
 }
 
 func lastPart(name string) string {

@@ -29,16 +29,7 @@ type statement struct {
 	executable bool // holds an executable comment
 }
 
-func (m Mode) lexer() lexer.Mode {
-	var l lexer.Mode
-	if m.ANSIQuotes {
-		l |= lexer.ANSIQuotes
-	}
-	if m.NoBackslashEscapes {
-		l |= lexer.NoBackslashEscapes
-	}
-	return l
-}
+func (m Mode) lexer() lexer.Mode { return lexer.ModeOf(m.ANSIQuotes, m.NoBackslashEscapes) }
 
 func (m Mode) parser() sqlparse.Options {
 	return sqlparse.Options{ANSIQuotes: m.ANSIQuotes, NoBackslashEscapes: m.NoBackslashEscapes, PipesAsConcat: m.PipesAsConcat}

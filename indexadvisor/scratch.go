@@ -55,7 +55,7 @@ func rename(sql string, mode lexer.Mode, as map[string]string) string {
 			continue
 		case t.Kind == lexer.Op && text == ".":
 			if name.End > 0 {
-				if to := as[strings.ToLower(bareName(sql[name.Start:name.End]))]; to != "" {
+				if to := as[strings.ToLower(lexer.Unquote(sql[name.Start:name.End]))]; to != "" {
 					b.WriteString(sql[written:name.Start])
 					b.WriteString(quote(to))
 					written = name.End
@@ -72,25 +72,7 @@ func rename(sql string, mode lexer.Mode, as map[string]string) string {
 	return b.String()
 }
 
-// bareName takes the quotes off a name.
-func bareName(s string) string {
-	if len(s) < 2 || s[0] != '`' && s[0] != '"' {
-		return s
-	}
-	q := s[:1]
-	return strings.ReplaceAll(s[1:len(s)-1], q+q, q)
-}
-
-func (s Server) lexer() lexer.Mode {
-	var m lexer.Mode
-	if s.ANSIQuotes {
-		m |= lexer.ANSIQuotes
-	}
-	if s.NoBackslashEscapes {
-		m |= lexer.NoBackslashEscapes
-	}
-	return m
-}
+func (s Server) lexer() lexer.Mode { return lexer.ModeOf(s.ANSIQuotes, s.NoBackslashEscapes) }
 
 // places makes a scratch schema for each schema that the statement's tables
 // and views are in.

@@ -29,6 +29,27 @@ const (
 	FoldedNames
 )
 
+// ModeOf returns the Mode of a server by what its sql_mode has.
+func ModeOf(ansiQuotes, noBackslashEscapes bool) Mode {
+	var m Mode
+	if ansiQuotes {
+		m |= ANSIQuotes
+	}
+	if noBackslashEscapes {
+		m |= NoBackslashEscapes
+	}
+	return m
+}
+
+// Unquote takes the quotes off a name, if it has any.
+func Unquote(name string) string {
+	if len(name) < 2 || name[0] != '`' && name[0] != '"' {
+		return name
+	}
+	q := name[:1]
+	return strings.ReplaceAll(name[1:len(name)-1], q+q, q)
+}
+
 // escapes reports whether a backslash escapes inside this quote.
 func (m Mode) escapes(quote byte) bool {
 	return m&NoBackslashEscapes == 0 && (quote == '\'' || quote == '"' && m&ANSIQuotes == 0)
