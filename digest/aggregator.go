@@ -93,6 +93,7 @@ type Aggregator struct {
 
 	facts facts
 	key   []byte
+	known *known // of the statement that key is of, or nil
 	text  []byte
 
 	totals     totals
@@ -146,37 +147,28 @@ func (a *Aggregator) start(s settings) {
 // allocates only for what it has not met before.
 func (a *Aggregator) Add(ev *slowlog.Event) {
 	a.init()
-	if !a.Options.Filter.pass(ev) {
-		a.totals.filtered++
-		return
-	}
-	if k := a.known(ev); k != nil {
-		a.facts.set(ev, &a.hists)
-		if k.class == nil || k.class.generation != a.generation {
-			a.key = append(append(a.key[:0], byte(Statements)), k.fingerprint...)
-			k.class = a.class(a.key, ev)
-		}
-		a.addTo(k.class, &a.facts, Statements)
-		if k.class.Kind == Overflow {
-			k.class = nil
-		}
-		return
-	}
-	if !a.classify(ev) {
+	if !a.Options.Filter.pass(ev) || !a.classify(ev) {
 		a.totals.filtered++
 		return
 	}
 	a.facts.set(ev, &a.hists)
-	a.add(a.key, &a.facts, ev)
+	c := a.remembered()
+	if c == nil {
+		c = a.class(a.key, ev)
+		if a.known != nil && c.Kind != Overflow {
+			a.known.class = c
+		}
+	}
+	a.addTo(c, &a.facts, Kind(a.key[0]))
 }
 
-// known returns what is remembered of the event's statement, nil if that is
-// nothing or not enough to tell its class.
-func (a *Aggregator) known(ev *slowlog.Event) *known {
-	if !a.plain || ev.Throttled > 0 || ev.Command != "" || a.Options.Filter.ofStatement() {
+// remembered returns the class in which classify's last statement was before,
+// nil if it is not known or a Profile shares it.
+func (a *Aggregator) remembered() *Class {
+	if a.known == nil || a.known.class == nil || a.known.class.generation != a.generation {
 		return nil
 	}
-	return a.printer.look(ev.Query)
+	return a.known.class
 }
 
 // add adds the facts of an event to the class of the key.
@@ -202,10 +194,14 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 	case ev.Command != "":
 		kind = Commands
 	}
-	a.key = append(a.key[:0], byte(kind))
+	a.key, a.known = append(a.key[:0], byte(kind)), nil
 	byStatement := a.Options.Filter.ofStatement()
 	if a.plain && !byStatement {
-		a.key = a.appendFingerprint(a.key, ev, kind)
+		if kind == Statements {
+			a.key, a.known = a.printer.appendKnown(a.key, ev.Query)
+		} else {
+			a.key = a.appendFingerprint(a.key, ev, kind)
+		}
 		return true
 	}
 	a.text = a.appendFingerprint(a.text[:0], ev, kind)

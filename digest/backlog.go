@@ -104,14 +104,9 @@ func (h *Histogram) addColumn(values []int64, width int) {
 	h.Summary.addColumn(values, width)
 }
 
-// addColumn adds every width-th of the values, each of weight 1.
+// addColumn adds every width-th of the values, each of weight 1, to what is not
+// empty.
 func (s *Summary) addColumn(values []int64, width int) {
-	if s.n == 0 || len(values) == 0 {
-		for i := 0; i < len(values); i += width {
-			s.add(values[i], fixed.One)
-		}
-		return
-	}
 	var n, sum, carry uint64
 	var squares fixed.U192
 	low, high := values[0], values[0]
