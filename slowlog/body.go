@@ -157,7 +157,7 @@ func setValues(line string) (values string, stamped, ok bool) {
 		return "", false, false
 	}
 	if stamp, ok := strings.CutPrefix(v, "timestamp="); ok && isNumber(stamp) {
-		return v, true, true
+		return v, true, true // as nearly all
 	}
 	for rest := v; ; {
 		item, more, found := strings.Cut(rest, ",")

@@ -349,9 +349,9 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 	d.lines = d.lines[:0]
 	start := i
 	for i < len(s) {
-		if end := d.repeats(s, i); end > 0 && end-start < maxHeader {
+		if end, next, ok := d.repeats(s, i); ok && next-start <= maxHeader {
 			d.lines = append(d.lines, span{start: i, end: end, same: true})
-			i = end + 1
+			i = next
 			continue
 		}
 		end, next, ok := cutLine(s, i, final)

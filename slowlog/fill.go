@@ -200,7 +200,7 @@ func (d *decoder) header(rec string, at int) {
 		if line == "" {
 			continue
 		}
-		if line[0] == '#' && (len(line) < 3 || mayBeSpecial[line[2]]) && isSpecial(line) {
+		if line[0] == '#' && isSpecial(line) {
 			d.headerLine(line[min(len(line), 2):])
 			continue
 		}
@@ -208,12 +208,9 @@ func (d *decoder) header(rec string, at int) {
 			step = d.values(line, step, true)
 			continue
 		}
-		switch m := d.memos.at(number); {
-		case m == nil || m.never:
+		if m := d.memos.at(number); m == nil || m.never {
 			step = d.values(line, step, true)
-		case m.line == line:
-			step = d.repeat(m)
-		default:
+		} else {
 			step = d.memorize(m, line, step)
 		}
 	}
@@ -323,9 +320,6 @@ type shapeStep struct {
 }
 
 const maxShape = 128
-
-// mayBeSpecial tells most lines of values from others by one byte.
-var mayBeSpecial = [256]bool{'T': true, 'U': true, 'e': true, 'W': true, 'N': true, 'E': true}
 
 // isSpecial recognises a header line that is no list of values.
 func isSpecial(line string) bool {
@@ -670,11 +664,9 @@ func textValue(h string, p int) (v string, end int) {
 			}
 		}
 	}
-	return trimBlanks(h[p:stop]), stop - trailing(h[p:stop])
+	v = trimBlanks(h[p:stop])
+	return v, p + len(v)
 }
-
-// trailing counts the blanks at the end of s.
-func trailing(s string) int { return len(s) - len(trimBlanks(s)) }
 
 // schemaValue reads the name behind "Schema:". A name may hold anything, also
 // blanks and what looks like values: servers write one of two keys behind it,

@@ -39,19 +39,22 @@ func (m *memos) reset() {
 	}
 }
 
-// repeats returns where the header's next line, at s[i:], ends if it is the one
-// that its memo holds, else 0. A line that has a memo is a line of values.
-func (d *decoder) repeats(s string, i int) (end int) {
+// repeats returns where the header's next line, at s[i:], ends, and where the one
+// behind it starts, if it is the line that its memo holds. A line that has a memo
+// is a line of values.
+func (d *decoder) repeats(s string, i int) (end, next int, ok bool) {
 	n := len(d.lines)
 	if n >= len(d.memos.lines) || !d.reuse {
-		return 0
+		return 0, 0, false
 	}
 	line := d.memos.lines[n].line
-	end = i + len(line)
-	if line == "" || end >= len(s) || s[end] != '\n' || s[i:end] != line {
-		return 0
+	if end = i + len(line); line == "" || end >= len(s) || s[i:end] != line {
+		return 0, 0, false
 	}
-	return end
+	if next = end + 1; s[end] == '\r' {
+		next++
+	}
+	return end, next, next <= len(s) && s[next-1] == '\n'
 }
 
 // at returns the memo of the header's line i, or nil if it has none.

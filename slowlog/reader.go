@@ -93,8 +93,11 @@ func (r *Reader) ReadBefore(end int64) (*Event, error) {
 // reaches reports whether what comes begins at the offset end or behind it. The
 // blanks before that it moves over.
 func (r *Reader) reaches(end int64) bool {
+	s := r.window()
+	if end-r.dec.base > int64(len(s)) {
+		return false // nothing of the window does
+	}
 	if st := &r.dec.state; !st.cut && !st.inLine {
-		s := r.window()
 		if n := blanks(s); r.dec.base+int64(n) >= end {
 			r.dec.passBlanks(n)
 			r.dec.advance(s, n)
