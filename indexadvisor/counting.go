@@ -39,6 +39,18 @@ func (r *run) measure(ctx context.Context, a *analysis) error {
 	return nil
 }
 
+// ends returns the error with which the whole ends when counting had err: others
+// cost the advice on one table only.
+func ends(ctx context.Context, err error, what string, t *Table) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, ErrBusy) {
+		return fmt.Errorf("indexadvisor: counting the %s of %s.%s: %w", what, t.Schema, t.Name, err)
+	}
+	return nil
+}
+
 // count asks for the counts of one access.
 func (r *run) count(ctx context.Context, x *access) error {
 	var preds []*Predicate
@@ -54,11 +66,8 @@ func (r *run) count(ctx context.Context, x *access) error {
 	if !ok {
 		var err error
 		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if errors.Is(err, ErrBusy) {
-			return fmt.Errorf("indexadvisor: counting the rows of %s.%s: %w", x.table.Schema, x.table.Name, err)
+		if err := ends(ctx, err, "rows", x.table); err != nil {
+			return err
 		}
 		r.spent.Statements++
 		if err != nil {
@@ -191,11 +200,8 @@ func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (Distinct, er
 		return d, nil
 	}
 	d, err := r.source.Distinct(ctx, t, []Part{p})
-	if ctx.Err() != nil {
-		return Distinct{}, ctx.Err()
-	}
-	if errors.Is(err, ErrBusy) {
-		return Distinct{}, fmt.Errorf("indexadvisor: counting the values of %s.%s: %w", t.Schema, t.Name, err)
+	if err := ends(ctx, err, "values", t); err != nil {
+		return Distinct{}, err
 	}
 	r.spent.Statements++
 	r.spent.Rows += d.Read
@@ -213,19 +219,16 @@ const dry = 3
 // refine counts on the table itself where a round of a sample ran dry, if an
 // index leads to the rows that are wanted.
 func (r *run) refine(ctx context.Context, x *access) error {
-	for x.dryRound() != 0 {
-		var preds []*Predicate
-		for _, i := range x.bits {
-			preds = append(preds, x.preds[i])
-		}
-		where := x.dryRound()
+	var preds []*Predicate
+	for _, i := range x.bits {
+		preds = append(preds, x.preds[i])
+	}
+	for where := x.dryRound(); where != 0; where = x.dryRound() {
 		c, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Where: where, Most: max(1000, x.table.Rows/50)})
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, ErrBusy):
-			return fmt.Errorf("indexadvisor: counting the rows of %s.%s: %w", x.table.Schema, x.table.Name, err)
-		case err != nil:
+		if err := ends(ctx, err, "rows", x.table); err != nil {
+			return err
+		}
+		if err != nil {
 			x.guessed = true
 			r.note("%s.%s: the sample holds %d rows that meet %s: which of the other conditions still filter is a guess, as these rows could not be counted on the table (%v)",
 				x.table.Schema, x.table.Name, x.counts.hits(where), x.where(where), err)

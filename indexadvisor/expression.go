@@ -313,18 +313,13 @@ func sameExpression(a, b string) bool {
 	norm := func(s string) string {
 		s = introducer.ReplaceAllString(strings.ReplaceAll(strings.ToLower(s), `\'`, "'"), "'")
 		s = strings.NewReplacer("`", "", " ", "", "characterset", "charset").Replace(s)
-		for strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") && balanced(s[1:len(s)-1]) {
-			s = s[1 : len(s)-1]
-		}
+		s = unwrap(s)
 		if arg, ok := strings.CutPrefix(s, "date("); ok && strings.HasSuffix(arg, ")") && balanced(arg[:len(arg)-1]) {
 			s = "cast(" + arg[:len(arg)-1] + "asdate)" // as the server stores it
 		}
 		// A key on a document's value has a CAST around it.
 		if m := documentKey.FindStringSubmatch(s); m != nil {
-			s = m[1]
-			for strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") && balanced(s[1:len(s)-1]) {
-				s = s[1 : len(s)-1]
-			}
+			s = unwrap(m[1])
 		}
 		return strings.NewReplacer("lcase(", "lower(", "ucase(", "upper(").Replace(s)
 	}
@@ -335,6 +330,14 @@ var (
 	introducer  = regexp.MustCompile(`_[a-z0-9]+'`)
 	documentKey = regexp.MustCompile(`^\(?cast\((json_(?:unquote|extract)\(.*\))as(?:char\(\d+\)(?:charsetutf8mb4)?\)\)?collateutf8mb4_bin|(?:un)?signed\))$`)
 )
+
+// unwrap takes off the parentheses that are around all of s.
+func unwrap(s string) string {
+	for strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") && balanced(s[1:len(s)-1]) {
+		s = s[1 : len(s)-1]
+	}
+	return s
+}
 
 func balanced(s string) bool {
 	depth := 0

@@ -71,50 +71,47 @@ func checkOn(ctx context.Context, conn *sql.Conn) error {
 	if _, err := columnsOf(ctx, conn, "setup_consumers"); err != nil {
 		return nil
 	}
-	rows, err := conn.QueryContext(ctx, `SELECT NAME FROM performance_schema.setup_consumers
+	off, err := namesOf(ctx, conn, `SELECT NAME FROM performance_schema.setup_consumers
 		WHERE NAME IN ('global_instrumentation', 'thread_instrumentation', 'statements_digest') AND ENABLED = 'NO'`)
-	if err != nil {
-		return err
+	if err == nil && len(off) > 0 {
+		err = fmt.Errorf("%w: not enabled in performance_schema.setup_consumers: %s", ErrOff, strings.Join(off, ", "))
 	}
-	defer rows.Close()
-	var off []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		off = append(off, name)
-	}
-	if len(off) > 0 {
-		return fmt.Errorf("%w: not enabled in performance_schema.setup_consumers: %s", ErrOff, strings.Join(off, ", "))
-	}
-	return rows.Err()
+	return err
 }
 
 // columnsOf returns the names of the table's columns that the account may read, in
 // upper case. If there are none the error wraps ErrDenied.
 func columnsOf(ctx context.Context, conn *sql.Conn, table string) (map[string]bool, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT UPPER(COLUMN_NAME) FROM information_schema.COLUMNS
+	names, err := namesOf(ctx, conn, `SELECT UPPER(COLUMN_NAME) FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = 'performance_schema' AND TABLE_NAME = '`+table+`'`)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: SELECT on performance_schema.%s is missing", ErrDenied, table)
+	}
 	columns := make(map[string]bool)
+	for _, name := range names {
+		columns[name] = true
+	}
+	return columns, nil
+}
+
+// namesOf returns the one column of a query's rows.
+func namesOf(ctx context.Context, conn *sql.Conn, query string) (names []string, err error) {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
 			return nil, err
 		}
-		columns[name] = true
+		names = append(names, name)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if len(columns) == 0 {
-		return nil, fmt.Errorf("%w: SELECT on performance_schema.%s is missing", ErrDenied, table)
-	}
-	return columns, nil
+	return names, rows.Err()
 }
 
 func (s *snapshot) readSummary(ctx context.Context, conn *sql.Conn, columns map[string]bool) error {

@@ -145,12 +145,16 @@ func (r *row) extremes(before *row, n uint64, total time.Duration) *digest.Histo
 	return h
 }
 
+// preparedCommands are the administrator commands of what is done with prepared
+// statements, empty for an execution.
+var preparedCommands = map[string]string{"PREPARE": "Prepare", "EXECUTE": "", "DEALLOCATE": "Close stmt"}
+
 // prepared tells what was done with a prepared statement: MySQL writes that before
 // the text of the statement's digest. It returns the administrator command, empty
 // for an execution and for what is no such thing, and the text without it.
 func (r *row) prepared() (command, text string) {
 	word, rest, _ := strings.Cut(r.text, " ")
-	command, ok := map[string]string{"PREPARE": "Prepare", "EXECUTE": "", "DEALLOCATE": "Close stmt"}[word]
+	command, ok := preparedCommands[word]
 	if !ok || strings.HasPrefix(rest, "`") || strings.HasPrefix(rest, "PREPARE ") || strings.HasPrefix(rest, "IMMEDIATE ") {
 		return "", r.text // PREPARE name FROM … as it is
 	}

@@ -101,8 +101,8 @@ func binary(t *testing.T, p *digest.Profile) []byte {
 	return data
 }
 
-// inShards is the profile of a log that is read in shards, merged in reverse.
-func inShards(t *testing.T, path string, length, size int64, o digest.Options) *digest.Profile {
+// resolved are the shards of a log, ready to be read.
+func resolved(t *testing.T, path string, length, size int64) []Shard {
 	t.Helper()
 	ctx := context.Background()
 	shards, err := split(ctx, path, length, size)
@@ -117,6 +117,14 @@ func inShards(t *testing.T, path string, length, size int64, o digest.Options) *
 	if shards, err = resolve(ctx, shards); err != nil {
 		t.Fatal(err)
 	}
+	return shards
+}
+
+// inShards is the profile of a log that is read in shards, merged in reverse.
+func inShards(t *testing.T, path string, length, size int64, o digest.Options) *digest.Profile {
+	t.Helper()
+	ctx := context.Background()
+	shards := resolved(t, path, length, size)
 	var profiles []*digest.Profile
 	for _, s := range shards {
 		p, err := aggregate(ctx, s, o)
@@ -196,18 +204,7 @@ func TestChangeOfALogWhileItIsReadIsAnError(t *testing.T) {
 	ctx := context.Background()
 	data := inherited()
 	path := write(t, t.TempDir(), "slow.log", data)
-	shards, err := split(ctx, path, int64(len(data)), 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range shards {
-		if shards[i], err = survey(ctx, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if shards, err = resolve(ctx, shards); err != nil {
-		t.Fatal(err)
-	}
+	shards := resolved(t, path, int64(len(data)), 5000)
 	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
