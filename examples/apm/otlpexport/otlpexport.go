@@ -37,12 +37,9 @@ package otlpexport
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -51,6 +48,7 @@ import (
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/examples/apm/expo"
+	"github.com/quern-dev/quern/examples/apm/internal/classes"
 )
 
 // Scale is that of the histograms, unless they would have more than MaxBuckets,
@@ -87,8 +85,7 @@ func Metrics(p *digest.Profile, start, end time.Time, o Options) pmetric.Metrics
 	sm.Scope().SetName("github.com/quern-dev/quern")
 
 	w := newWriter(sm.Metrics(), start, end)
-	schemaAt := slices.Index(strings.Split(p.GroupedBy(), ","), digest.BySchema.String())
-	var f digest.Fingerprinter
+	names := classes.NewNamer(p)
 	var rest point
 	n := 0
 	for _, c := range p.Top(0, digest.ByTotalTime) {
@@ -96,25 +93,23 @@ func Metrics(p *digest.Profile, start, end time.Time, o Options) pmetric.Metrics
 			continue
 		}
 		if n++; n > o.MaxClasses {
-			rest.add(c)
+			rest.Add(c)
 			continue
 		}
 		var own point
-		own.add(c)
+		own.Add(c)
 		own.samples = c.Samples()
 		w.write(&own, func(a pcommon.Map) {
 			a.PutStr("quern.query.id", c.ID.String())
-			putName(a, "db.query.summary", f.Statement(c.Fingerprint).Summary)
+			putName(a, "db.query.summary", names.Summary(c))
 			putName(a, "db.system.name", o.System)
-			if schemaAt >= 0 && schemaAt < len(c.Key()) {
-				putName(a, "db.namespace", c.Key()[schemaAt])
-			}
+			putName(a, "db.namespace", names.Schema(c))
 		})
 	}
 	if c := p.Overflow(); c != nil {
-		rest.add(c)
+		rest.Add(c)
 	}
-	if rest.count > 0 {
+	if rest.Count > 0 {
 		w.write(&rest, func(a pcommon.Map) {
 			a.PutBool("otel.metric.overflow", true)
 			putName(a, "db.system.name", o.System)
@@ -123,32 +118,16 @@ func Metrics(p *digest.Profile, start, end time.Time, o Options) pmetric.Metrics
 	return md
 }
 
-// maxName is how many bytes of a name an attribute has.
-const maxName = 255
-
 func putName(a pcommon.Map, key, name string) {
-	if len(name) > maxName {
-		name = name[:maxName]
-	}
 	if name != "" {
-		a.PutStr(key, strings.ToValidUTF8(name, ""))
+		a.PutStr(key, classes.Name(name))
 	}
 }
 
 // A point is what the data points say of one class, or of several.
 type point struct {
-	times                               digest.Durations
-	count, errors, lock, examined, sent float64
-	samples                             []*digest.Sample
-}
-
-func (p *point) add(c *digest.Class) {
-	p.times.Merge(&c.QueryTime)
-	p.count += c.Count
-	p.errors += c.ErrorCount()
-	p.lock += c.LockTime.Seconds()
-	p.examined += c.RowsExamined.Sum()
-	p.sent += c.Summary(digest.RowsSent).Sum()
+	classes.Sums
+	samples []*digest.Sample
 }
 
 // A writer has the data points of each metric.
@@ -187,35 +166,32 @@ func newWriter(metrics pmetric.MetricSlice, start, end time.Time) *writer {
 }
 
 func (w *writer) write(p *point, attributes func(pcommon.Map)) {
-	for i, v := range [...]float64{p.count, p.errors, p.lock, p.examined, p.sent} {
+	for i, v := range p.Counters() {
 		dp := w.sums[i].AppendEmpty()
 		dp.SetStartTimestamp(w.start)
 		dp.SetTimestamp(w.end)
 		dp.SetDoubleValue(v)
 		attributes(dp.Attributes())
 	}
-	if p.times.Observed() == 0 {
+	if p.Times.Observed() == 0 {
 		return // as of a general log, which has no times
 	}
 	dp := w.durations.AppendEmpty()
 	dp.SetStartTimestamp(w.start)
 	dp.SetTimestamp(w.end)
 	attributes(dp.Attributes())
-	b := expo.Of(&p.times, Scale).Fit(MaxBuckets)
+	b := expo.Of(&p.Times, Scale).Fit(MaxBuckets)
 	dp.SetScale(int32(b.Scale))
 	dp.SetCount(b.Count())
 	dp.SetZeroCount(b.Zero)
-	dp.SetSum(p.times.Seconds())
-	dp.SetMin(p.times.Min().Seconds())
-	dp.SetMax(p.times.Max().Seconds())
+	dp.SetSum(p.Times.Seconds())
+	dp.SetMin(p.Times.Min().Seconds())
+	dp.SetMax(p.Times.Max().Seconds())
 	dp.Positive().SetOffset(int32(b.Offset))
 	dp.Positive().BucketCounts().FromRaw(b.Counts)
 	for _, s := range p.samples {
-		var id pcommon.TraceID
-		if len(s.TraceID) != hex.EncodedLen(len(id)) {
-			continue
-		}
-		if _, err := hex.Decode(id[:], []byte(s.TraceID)); err != nil {
+		id, ok := classes.TraceID(s)
+		if !ok {
 			continue
 		}
 		e := dp.Exemplars().AppendEmpty()

@@ -44,14 +44,13 @@
 package promexport
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/examples/apm/internal/classes"
 )
 
 // Overflow is the id of the classes that have no series of their own.
@@ -109,15 +108,14 @@ func (e *Exporter) Add(p *digest.Profile) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
-	schemaAt := slices.Index(strings.Split(p.GroupedBy(), ","), digest.BySchema.String())
-	var f digest.Fingerprinter
+	names := classes.NewNamer(p)
 	for _, c := range p.Top(0, digest.ByTotalTime) {
 		if c.Kind != digest.Statements {
 			continue
 		}
 		s := e.classes[c.ID]
 		if s == nil && e.room(now) {
-			s = &series{labels: labels(&f, c, schemaAt), created: now}
+			s = &series{labels: labels(names, c), created: now}
 			e.classes[c.ID] = s
 		}
 		if s == nil {
@@ -150,20 +148,10 @@ func (e *Exporter) room(now time.Time) bool {
 	return true
 }
 
-// maxLabel is how many bytes of a name a label has.
-const maxLabel = 255
-
-func labels(f *digest.Fingerprinter, c *digest.Class, schemaAt int) []string {
-	schema := ""
-	if schemaAt >= 0 && schemaAt < len(c.Key()) {
-		schema = c.Key()[schemaAt]
-	}
-	l := []string{c.ID.String(), c.Verb, f.Statement(c.Fingerprint).Summary, schema}
+func labels(names *classes.Namer, c *digest.Class) []string {
+	l := []string{c.ID.String(), c.Verb, names.Summary(c), names.Schema(c)}
 	for i, v := range l {
-		if len(v) > maxLabel {
-			v = v[:maxLabel]
-		}
-		l[i] = strings.ToValidUTF8(v, "")
+		l[i] = classes.Name(v)
 	}
 	return l
 }

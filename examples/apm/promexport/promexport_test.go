@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/examples/apm/internal/classes"
 	"github.com/quern-dev/quern/examples/apm/internal/scrape"
 	"github.com/quern-dev/quern/slowlog"
 )
@@ -229,7 +230,7 @@ func TestLabelsAreTextOfBoundedLength(t *testing.T) {
 	e.Add(agg.Profile())
 	families, _ := scraped(t, scrape.Text, e)
 	for _, m := range families["quern_statements_total"].Metric {
-		if s := scrape.Label(m, "schema"); len(s) > maxLabel || strings.Trim(s, "é") != "" {
+		if s := scrape.Label(m, "schema"); len(s) > classes.MaxName || strings.Trim(s, "é") != "" {
 			t.Errorf("schema %q", s)
 		}
 	}

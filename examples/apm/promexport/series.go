@@ -1,7 +1,6 @@
 package promexport
 
 import (
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/examples/apm/expo"
+	"github.com/quern-dev/quern/examples/apm/internal/classes"
 )
 
 // series is all that was added of one class.
@@ -18,23 +18,17 @@ type series struct {
 	labels        []string // id, verb, summary, schema
 	created, seen time.Time
 
-	times                               digest.Durations
-	count, errors, lock, examined, sent float64
-	exemplars                           []prometheus.Exemplar // of the last window that had some
+	classes.Sums
+	exemplars []prometheus.Exemplar // of the last window that had some
 }
 
 func (s *series) add(c *digest.Class, now time.Time) {
 	s.seen = now
-	s.times.Merge(&c.QueryTime)
-	s.count += c.Count
-	s.errors += c.ErrorCount()
-	s.lock += c.LockTime.Seconds()
-	s.examined += c.RowsExamined.Sum()
-	s.sent += c.Summary(digest.RowsSent).Sum()
+	s.Add(c)
 	var exemplars []prometheus.Exemplar
 	for _, sample := range c.Samples() {
-		if id, err := hex.DecodeString(sample.TraceID); err != nil || len(id) != 16 {
-			continue // no trace's ID has another form
+		if _, ok := classes.TraceID(sample); !ok {
+			continue
 		}
 		exemplars = append(exemplars, prometheus.Exemplar{
 			Value:     sample.QueryTime.Seconds(),
@@ -83,7 +77,7 @@ func (e *Exporter) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (s *series) appendMetrics(metrics []prometheus.Metric) []prometheus.Metric {
-	for i, v := range [...]float64{s.count, s.errors, s.lock, s.examined, s.sent} {
+	for i, v := range s.Counters() {
 		metrics = append(metrics, prometheus.MustNewConstMetricWithCreatedTimestamp(counterDescs[i], prometheus.CounterValue, v, s.created, s.labels...))
 	}
 	var h prometheus.Metric = histogram{prometheus.MakeLabelPairs(durationDesc, s.labels), s.histogram()}
@@ -110,8 +104,8 @@ func (h histogram) Write(m *dto.Metric) error {
 }
 
 func (s *series) histogram() *dto.Histogram {
-	counts, total := expo.AtMost(&s.times, Bounds)
-	sum, schema, zero := s.times.Seconds(), int32(Schema), 0.
+	counts, total := expo.AtMost(&s.Times, Bounds)
+	sum, schema, zero := s.Times.Seconds(), int32(Schema), 0.
 	h := &dto.Histogram{
 		SampleCount:      &total,
 		SampleSum:        &sum,
@@ -123,7 +117,7 @@ func (s *series) histogram() *dto.Histogram {
 		bound := Bounds[i].Seconds()
 		h.Bucket = append(h.Bucket, &dto.Bucket{CumulativeCount: &n, UpperBound: &bound})
 	}
-	b := expo.Of(&s.times, Schema)
+	b := expo.Of(&s.Times, Schema)
 	h.ZeroCount = &b.Zero
 	h.PositiveSpan, h.PositiveDelta = spans(b)
 	return h

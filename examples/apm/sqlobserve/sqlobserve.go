@@ -17,7 +17,6 @@
 package sqlobserve
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -43,7 +42,7 @@ func Open(cfg *mysql.Config, observe func(digest.Observation)) (*sql.DB, error) 
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), // of what the program's traces leave out, too
-		sdktrace.WithSpanProcessor(processor{observe}),
+		sdktrace.WithSpanProcessor(processor{spans.NewProcessor(observe), observe}),
 	)
 	return otelsql.OpenDB(connector, append(Options(cfg),
 		otelsql.WithTracerProvider(provider),
@@ -78,7 +77,10 @@ func errorAttributes(err error) []attribute.KeyValue {
 }
 
 // A processor observes spans of which nobody else hears.
-type processor struct{ observe func(digest.Observation) }
+type processor struct {
+	sdktrace.SpanProcessor
+	observe func(digest.Observation)
+}
 
 func (p processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	o, ok := spans.Observation(s)
@@ -90,7 +92,3 @@ func (p processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 	p.observe(o)
 }
-
-func (processor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (processor) Shutdown(context.Context) error                  { return nil }
-func (processor) ForceFlush(context.Context) error                { return nil }
