@@ -35,12 +35,23 @@ type logCase struct {
 	write func(w *bufio.Writer, size int) error
 }
 
-// logCases are logs of all dialects, of 400 classes by Zipf's law, and logs that
-// are hard in one way each.
+// logCases are logs of all dialects, of 400 classes by Zipf's law, logs that are
+// hard in one way each, and the log that QUERN_BENCH_LOG names.
 func logCases() (cases []logCase) {
 	for _, dialect := range loggen.Dialects() {
 		cases = append(cases, logCase{dialect.String(), true, func(w *bufio.Writer, size int) error {
 			_, err := loggen.Generate(w, loggen.Options{Dialect: dialect, Seed: 1, Bytes: int64(size)})
+			return err
+		}})
+	}
+	if file := os.Getenv("QUERN_BENCH_LOG"); file != "" {
+		cases = append(cases, logCase{"yours", true, func(w *bufio.Writer, _ int) error {
+			f, err := os.Open(file)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.Copy(w, f)
 			return err
 		}})
 	}
