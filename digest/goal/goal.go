@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
@@ -140,7 +141,7 @@ func Parse(text string) ([]Goal, error) {
 	var goals []Goal
 	p := parser{text: text}
 	for {
-		p.skip(" \t\n,;")
+		p.skip(",;")
 		if p.rest() == "" {
 			break
 		}
@@ -154,11 +155,11 @@ func Parse(text string) ([]Goal, error) {
 				return nil, err
 			}
 			goals = append(goals, g)
-			p.skip(" \t\n")
-			if !strings.HasPrefix(p.rest(), ",") || !isLimit(strings.TrimLeft(p.rest()[1:], " \t\n")) {
+			p.skip("")
+			if !strings.HasPrefix(p.rest(), ",") || !isLimit(strings.TrimSpace(p.rest()[1:])) {
 				break
 			}
-			p.skip(" \t\n,")
+			p.skip(",")
 		}
 	}
 	if len(goals) == 0 {
@@ -174,10 +175,13 @@ type parser struct {
 
 func (p *parser) rest() string { return p.text[p.i:] }
 
-func (p *parser) skip(set string) {
-	for p.i < len(p.text) && strings.IndexByte(set, p.text[p.i]) >= 0 {
-		p.i++
-	}
+// skip leaves blanks behind, which are unicode's everywhere in a goal, and the
+// separators.
+func (p *parser) skip(separators string) {
+	rest := strings.TrimLeftFunc(p.rest(), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(separators, r)
+	})
+	p.i = len(p.text) - len(rest)
 }
 
 func (p *parser) error(what string) error {
@@ -194,10 +198,12 @@ func (p *parser) error(what string) error {
 func (p *parser) kind() (Goal, error) {
 	var g Goal
 	end := pageEnd(p.rest())
-	if end <= 0 || p.rest()[end] != '{' && p.rest()[end] != ':' {
+	if end >= 0 && (p.rest()[end] == '{' || p.rest()[end] == ':') {
+		g.Page = strings.TrimSpace(p.rest()[:end])
+	}
+	if g.Page == "" {
 		return g, p.error("want a page and a colon, as in search:p95<1s")
 	}
-	g.Page = strings.TrimSpace(p.rest()[:end])
 	p.i += end
 	if p.text[p.i] == '{' {
 		p.i++
@@ -206,7 +212,7 @@ func (p *parser) kind() (Goal, error) {
 			return g, p.error("want a } after the conditions")
 		}
 		for cond := range strings.SplitSeq(p.rest()[:end], ",") {
-			c, ok := parseCondition(strings.TrimSpace(cond))
+			c, ok := parseCondition(cond)
 			if !ok {
 				return g, p.error("want conditions such as user=bot or images>1000")
 			}
@@ -241,13 +247,11 @@ func pageEnd(s string) int {
 }
 
 func parseCondition(s string) (Condition, bool) {
-	i := strings.IndexAny(s, "=!<>")
-	if i <= 0 {
-		return Condition{}, false
-	}
+	i := max(0, strings.IndexAny(s, "=!<>"))
 	for _, op := range [...]string{"!=", "<=", ">=", "=", "<", ">"} {
-		if strings.HasPrefix(s[i:], op) {
-			return Condition{s[:i], op, s[i+len(op):]}, s[i+len(op):] != ""
+		if value, ok := strings.CutPrefix(s[i:], op); ok {
+			c := Condition{strings.TrimSpace(s[:i]), op, strings.TrimSpace(value)}
+			return c, c.Attr != "" && c.Value != ""
 		}
 	}
 	return Condition{}, false
@@ -264,7 +268,7 @@ func isLimit(s string) bool {
 }
 
 func (p *parser) limit(g *Goal) error {
-	p.skip(" \t\n")
+	p.skip("")
 	if !isLimit(p.rest()) {
 		return p.error("want a limit such as p95<1s")
 	}
@@ -273,7 +277,7 @@ func (p *parser) limit(g *Goal) error {
 	if !(g.Percentile > 0 && g.Percentile < 100) {
 		return p.error("want a percentile above 0 and below 100")
 	}
-	end := strings.IndexAny(rest, " \t\n,;")
+	end := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ';' })
 	if end < 0 {
 		end = len(rest)
 	}

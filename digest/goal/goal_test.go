@@ -13,16 +13,20 @@ import (
 func TestParseReadsGoalsAsPeopleWriteThem(t *testing.T) {
 	bot := []Condition{{"user", "=", "bot"}}
 	for text, want := range map[string][]Goal{
-		"search:p95<1s":                              {{Page: "search", Percentile: 95, Limit: time.Second}},
-		"search:p95<1s,p99<3s":                       {{Page: "search", Percentile: 95, Limit: time.Second}, {Page: "search", Percentile: 99, Limit: 3 * time.Second}},
-		"search{user=bot}:p95<5s":                    {{Page: "search", Segment: bot, Percentile: 95, Limit: 5 * time.Second}},
-		" *:p99.9<250ms ; p:p50<1s ":                 {{Page: "*", Percentile: 99.9, Limit: 250 * time.Millisecond}, {Page: "p", Percentile: 50, Limit: time.Second}},
-		"a:p95<1s, p99<3s, b:p95<1s":                 {{Page: "a", Percentile: 95, Limit: time.Second}, {Page: "a", Percentile: 99, Limit: 3 * time.Second}, {Page: "b", Percentile: 95, Limit: time.Second}},
-		"/product/{n}:p90<1s":                        {{Page: "/product/{n}", Percentile: 90, Limit: time.Second}},
-		"/p/{n}/{slug}{user=bot}:p90<1s":             {{Page: "/p/{n}/{slug}", Segment: bot, Percentile: 90, Limit: time.Second}},
-		"/product/*:p90<1s":                          {{Page: "/product/*", Percentile: 90, Limit: time.Second}},
-		"gallery{images>100000,kind!=staff}:p99<1m":  {{Page: "gallery", Segment: []Condition{{"images", ">", "100000"}, {"kind", "!=", "staff"}}, Percentile: 99, Limit: time.Minute}},
-		"g{a>=1,b<=2,c<3}:p99<1s":                    {{Page: "g", Segment: []Condition{{"a", ">=", "1"}, {"b", "<=", "2"}, {"c", "<", "3"}}, Percentile: 99, Limit: time.Second}},
+		"search:p95<1s":                             {{Page: "search", Percentile: 95, Limit: time.Second}},
+		"search:p95<1s,p99<3s":                      {{Page: "search", Percentile: 95, Limit: time.Second}, {Page: "search", Percentile: 99, Limit: 3 * time.Second}},
+		"search{user=bot}:p95<5s":                   {{Page: "search", Segment: bot, Percentile: 95, Limit: 5 * time.Second}},
+		" *:p99.9<250ms ; p:p50<1s ":                {{Page: "*", Percentile: 99.9, Limit: 250 * time.Millisecond}, {Page: "p", Percentile: 50, Limit: time.Second}},
+		"a:p95<1s, p99<3s, b:p95<1s":                {{Page: "a", Percentile: 95, Limit: time.Second}, {Page: "a", Percentile: 99, Limit: 3 * time.Second}, {Page: "b", Percentile: 95, Limit: time.Second}},
+		"/product/{n}:p90<1s":                       {{Page: "/product/{n}", Percentile: 90, Limit: time.Second}},
+		"/p/{n}/{slug}{user=bot}:p90<1s":            {{Page: "/p/{n}/{slug}", Segment: bot, Percentile: 90, Limit: time.Second}},
+		"/product/*:p90<1s":                         {{Page: "/product/*", Percentile: 90, Limit: time.Second}},
+		"gallery{images>100000,kind!=staff}:p99<1m": {{Page: "gallery", Segment: []Condition{{"images", ">", "100000"}, {"kind", "!=", "staff"}}, Percentile: 99, Limit: time.Minute}},
+		"g{a>=1,b<=2,c<3}:p99<1s":                   {{Page: "g", Segment: []Condition{{"a", ">=", "1"}, {"b", "<=", "2"}, {"c", "<", "3"}}, Percentile: 99, Limit: time.Second}},
+		"\u00a0a{ x = y }: p50<1s,\u2003p60<2s\r\nb:p70<3s\u0085": {
+			{Page: "a", Segment: []Condition{{"x", "=", "y"}}, Percentile: 50, Limit: time.Second},
+			{Page: "a", Segment: []Condition{{"x", "=", "y"}}, Percentile: 60, Limit: 2 * time.Second},
+			{Page: "b", Percentile: 70, Limit: 3 * time.Second}},
 		"HomeController#index:p95<1s b*c:p95<100us,": {{Page: "HomeController#index", Percentile: 95, Limit: time.Second}, {Page: "b*c", Percentile: 95, Limit: 100 * time.Microsecond}},
 	} {
 		got, err := Parse(text)
@@ -41,6 +45,10 @@ func TestParseErrorsSayWhereAndWhatIsWanted(t *testing.T) {
 		"":                      "want one such as",
 		"search":                "want a page and a colon",
 		":p95<1s":               "at byte 1: want a page",
+		"\u0085:p95<1s":         "at byte 3: want a page",
+		"{user=bot}:p95<1s":     "want a page",
+		"search{user= }:p95<1s": "want conditions",
+		"search{ =bot}:p95<1s":  "want conditions",
 		"search:95<1s":          "at byte 8: want a limit",
 		"search:p95":            "want a limit",
 		"search:p0<1s":          "percentile above 0",
