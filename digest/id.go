@@ -3,6 +3,7 @@ package digest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -37,27 +38,21 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseID reads the form of ID.String; digits may be of either case. The error
-// is an *IDError.
+// ParseID reads the form of ID.String; digits may be of either case.
 func ParseID(s string) (ID, error) {
 	var id ID
 	version, digits, ok := strings.Cut(s, ":")
 	if !ok || version != idVersion {
-		return id, &IDError{fmt.Sprintf("does not begin with %q", idVersion+":")}
+		return id, fmt.Errorf("digest: query ID does not begin with %q", idVersion+":")
 	}
 	if len(digits) != 2*len(id) {
-		return id, &IDError{fmt.Sprintf("has %d digits instead of %d", len(digits), 2*len(id))}
+		return id, fmt.Errorf("digest: query ID has %d digits instead of %d", len(digits), 2*len(id))
 	}
 	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
-		return ID{}, &IDError{"has a digit that is not hexadecimal"}
+		return ID{}, errors.New("digest: query ID has a digit that is not hexadecimal")
 	}
 	return id, nil
 }
-
-// IDError tells why a text is no ID.
-type IDError struct{ reason string }
-
-func (e *IDError) Error() string { return "digest: query ID " + e.reason }
 
 // ID returns the ID of the class whose fingerprint f's Append made.
 func (f *Fingerprinter) ID(fingerprint []byte) ID {

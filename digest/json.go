@@ -77,7 +77,7 @@ func (p *Profile) WriteJSON(w io.Writer, n int, by Order) error {
 		Skipped:      p.Skipped,
 		Filtered:     p.Filtered,
 		Classes:      p.Len(),
-		TotalTime:    p.LoggedSeconds(),
+		TotalTime:    float64(p.totals.logged) / 1e9,
 		WeightedTime: p.TotalSeconds(),
 		From:         jsonTime(p.From()),
 		To:           jsonTime(p.To()),

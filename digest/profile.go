@@ -174,10 +174,6 @@ func (p *Profile) TotalTime() time.Duration {
 	return time.Duration(m.sum.RoundedInt64())
 }
 
-// LoggedSeconds returns the sum of the query times of the events as logged, in
-// seconds: TotalSeconds of a log that is not sampled.
-func (p *Profile) LoggedSeconds() float64 { return float64(p.totals.logged) / 1e9 }
-
 // TotalSeconds is TotalTime in seconds, without a limit.
 func (p *Profile) TotalSeconds() float64 { return p.totals.time.Sum() / 1e9 }
 

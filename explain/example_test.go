@@ -113,7 +113,7 @@ func ExamplePlan_Findings() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	e := finding.Examine(profile, finding.Default(), plan.Findings(first.ID, explain.Medium))
+	e := finding.Examine(profile, finding.DefaultLimits(), plan.Findings(first.ID, explain.Medium))
 	for _, f := range e.Findings {
 		if f.Code == "plan/full-scan" {
 			fmt.Printf("%s, wins up to %.0f %%\n%s\n", f.Title, 100*f.Gain, f.Cases[0].Evidence)

@@ -30,7 +30,7 @@ func busy(sql string) (*digest.Profile, digest.ID) {
 func found(t *testing.T, p *Plan, sql string, code ProblemCode) bool {
 	t.Helper()
 	profile, class := busy(sql)
-	e := finding.Examine(profile, finding.Default(), p.Findings(class, Info))
+	e := finding.Examine(profile, finding.DefaultLimits(), p.Findings(class, Info))
 	for _, f := range e.Findings {
 		if f.Code != "plan/"+string(code) {
 			continue
@@ -76,7 +76,7 @@ func TestAFindingSaysTableAccessAndRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	profile, class := busy("SELECT * FROM orders o WHERE note = 'x' ORDER BY at")
-	e := finding.Examine(profile, finding.Default(), p.Findings(class, Medium))
+	e := finding.Examine(profile, finding.DefaultLimits(), p.Findings(class, Medium))
 	i := slices.IndexFunc(e.Findings, func(f finding.Finding) bool { return f.Code == "plan/full-scan" })
 	if i < 0 {
 		t.Fatalf("%+v", e.Findings)
@@ -106,7 +106,7 @@ func TestAProblemBelowTheSeverityIsNoFinding(t *testing.T) {
 	}
 	profile, class := busy("SELECT * FROM orders o WHERE note = 'x'")
 	for least, want := range map[Severity]bool{Info: true, High: true, Critical: false} {
-		e := finding.Examine(profile, finding.Default(), p.Findings(class, least))
+		e := finding.Examine(profile, finding.DefaultLimits(), p.Findings(class, least))
 		got := slices.ContainsFunc(e.Findings, func(f finding.Finding) bool { return f.Code == "plan/full-scan" })
 		if got != want {
 			t.Errorf("from %s on: found %v, want %v", least, got, want)

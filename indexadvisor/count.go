@@ -152,8 +152,8 @@ func (d Distinct) common() (rows, values float64) {
 	return rows, values
 }
 
-// Estimate is a number of rows and its 95 % confidence interval.
-type Estimate struct {
+// estimate is a number of rows and its 95 % confidence interval.
+type estimate struct {
 	Rows, Low, High float64
 }
 
@@ -228,18 +228,18 @@ func (c *Counts) independent(mask uint64) float64 {
 // of cluster sampling; Cochran, Sampling Techniques, 1977, §9A), and Wilson's
 // interval for independent rows is the least that is believed. No hit among n
 // rows leaves up to 3/n of the table (the rule of three).
-func (c *Counts) estimate(mask uint64) Estimate {
+func (c *Counts) estimate(mask uint64) estimate {
 	r := c.rows(mask)
 	if !c.Sampled || c.exact(mask) != nil {
-		return Estimate{r, r, r}
+		return estimate{r, r, r}
 	}
 	n := float64(c.sampled())
 	if n == 0 {
-		return Estimate{0, 0, c.Rows}
+		return estimate{0, 0, c.Rows}
 	}
 	hits := float64(c.hits(mask))
 	if hits == 0 {
-		return Estimate{r, 0, min(1, 3/n) * c.Rows}
+		return estimate{r, 0, min(1, 3/n) * c.Rows}
 	}
 	q := hits / n
 	const z = 1.96
@@ -258,7 +258,7 @@ func (c *Counts) estimate(mask uint64) Estimate {
 		// Student's t grows over z where there are few clusters.
 		half = max(half, z*(1+2.5/k)*se)
 	}
-	return Estimate{r, max(0, center-half) * c.Rows, min(1, center+half) * c.Rows}
+	return estimate{r, max(0, center-half) * c.Rows, min(1, center+half) * c.Rows}
 }
 
 // Round is one step of choosing columns: how many of the rows that meet Where
@@ -326,7 +326,7 @@ func rounds(c *Counts, preds []*Predicate, candidates []int, better func(i, j in
 		here := c.estimate(where)
 		r := Round{Where: slices.Clone(texts), Rows: int64(math.Round(here.Rows))}
 		best, tie := -1, false
-		est := map[int]Estimate{}
+		est := map[int]estimate{}
 		for _, i := range left {
 			e := c.estimate(where | 1<<i)
 			est[i] = e

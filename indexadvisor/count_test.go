@@ -58,7 +58,7 @@ func TestNoHitIsNotNothing(t *testing.T) {
 		t.Errorf("no hit among 1000 of a million rows: %+v, want at most 3000 rows by the rule of three", e)
 	}
 	exact := &Counts{Rows: 1000, Clusters: []Cluster{{{0, 1000}}}}
-	if e := exact.estimate(1); e != (Estimate{}) {
+	if e := exact.estimate(1); e != (estimate{}) {
 		t.Errorf("no hit among all rows: %+v", e)
 	}
 }

@@ -136,18 +136,33 @@ func TestOtherSourcesTakeBoundedMemory(t *testing.T) {
 		"a vertical row":                 {First: "*************************** 1. row ***************************\n  sql_text: ", Again: "x\n"},
 		"vertical rows":                  {Again: "*************************** 1. row ***************************\n  start_time: 1\n"},
 	} {
-		open := map[string]func(io.Reader) (Source, *records){
-			"general":  func(r io.Reader) (Source, *records) { g := NewGeneralReader(r); return g, &g.records },
-			"lines":    func(r io.Reader) (Source, *records) { l := NewLineReader(r); return l, &l.records },
-			"tsv":      func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableTSV); return s, &s.records },
-			"csv":      func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableCSV); return s, &s.records },
-			"vertical": func(r io.Reader) (Source, *records) { s := NewTableReader(r, TableVertical); return s, &s.records },
+		open := map[string]func(io.Reader) (Source, *records, *Options){
+			"general": func(r io.Reader) (Source, *records, *Options) {
+				g := NewGeneralReader(r)
+				return g, &g.records, &g.Options
+			},
+			"lines": func(r io.Reader) (Source, *records, *Options) {
+				l := NewLineReader(r)
+				return l, &l.records, &l.Options
+			},
+			"tsv": func(r io.Reader) (Source, *records, *Options) {
+				s := NewTableReader(r, TableTSV)
+				return s, &s.records, &s.Options
+			},
+			"csv": func(r io.Reader) (Source, *records, *Options) {
+				s := NewTableReader(r, TableCSV)
+				return s, &s.records, &s.Options
+			},
+			"vertical": func(r io.Reader) (Source, *records, *Options) {
+				s := NewTableReader(r, TableVertical)
+				return s, &s.records, &s.Options
+			},
 		}
 		for kind, open := range open {
 			in := in
 			in.Size = 5 << 18
-			s, r := open(&in)
-			r.MaxStatement = 64 << 10
+			s, r, o := open(&in)
+			o.MaxStatement = 64 << 10
 			for _, err := range s.All() {
 				if err != nil {
 					t.Fatal(err)

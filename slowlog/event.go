@@ -1,7 +1,6 @@
 package slowlog
 
 import (
-	"iter"
 	"strings"
 	"time"
 )
@@ -93,7 +92,7 @@ func (e *Event) Start() time.Time {
 // Has reports whether the record gave a credible value for the field.
 func (e *Event) Has(f Field) bool { return e.has&(1<<f) != 0 }
 
-// SetHas marks the field as given. Those who build events by other means than a
+// SetHas marks fields as given. Those who build events by other means than a
 // Reader use it so that a zero is a zero.
 func (e *Event) SetHas(fs ...Field) {
 	for _, f := range fs {
@@ -119,19 +118,6 @@ func (e *Event) MetricNamed(name string) (m Metric, ok bool) {
 		}
 	}
 	return Metric{}, false
-}
-
-// Suspects yields the values that no server can mean, such as those of a
-// counter that went below zero. They are kept as the log has them and count as
-// not given.
-func (e *Event) Suspects() iter.Seq[Metric] {
-	return func(yield func(Metric) bool) {
-		for _, m := range e.Metrics {
-			if m.Suspect && !yield(m) {
-				return
-			}
-		}
-	}
 }
 
 // Clone returns a copy that shares no memory with e. Those who set
@@ -221,8 +207,8 @@ func (m *Metric) Duration() time.Duration {
 // Bool returns the value of a KindBool metric, else false.
 func (m *Metric) Bool() bool { return m.Kind() == KindBool && m.num != 0 }
 
-// TimeValue returns the value of a KindTime metric, else the zero time.
-func (m *Metric) TimeValue() time.Time {
+// Time returns the value of a KindTime metric, else the zero time.
+func (m *Metric) Time() time.Time {
 	if m.Kind() == KindTime {
 		return time.Unix(0, m.num).UTC()
 	}

@@ -27,7 +27,13 @@ import (
 // A statement may hold lines that look like an entry. One that stands within a
 // literal or comment which closes before a later entry (of at most 16, and
 // within 1 MiB) is text; Stats.Ambiguous and Stats.Forged count such cases.
+//
+// The fields may be set before the first Read.
 type GeneralReader struct {
+	Options
+	// OnDamage, if not nil, is called with each damaged place, in order.
+	OnDamage func(Damage)
+
 	records
 	conns map[uint64]*connection
 }
@@ -45,7 +51,7 @@ func NewGeneralReader(r io.Reader) *GeneralReader {
 
 // Read returns the next event, or io.EOF behind the last one. Other errors are
 // those of the input.
-func (r *GeneralReader) Read() (*Event, error) { return r.read(r.next) }
+func (r *GeneralReader) Read() (*Event, error) { return r.read(r.Options, r.OnDamage, r.next) }
 
 // All yields the events that are left. An error other than io.EOF is yielded
 // with a nil event, as the last.

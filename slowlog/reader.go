@@ -125,6 +125,3 @@ func (r *Reader) All() iter.Seq2[*Event, error] {
 
 // Stats returns what has been read so far.
 func (r *Reader) Stats() Stats { return r.dec.stats }
-
-// InputOffset returns the offset in the input of the byte behind the last event.
-func (r *Reader) InputOffset() int64 { return r.dec.base }

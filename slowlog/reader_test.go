@@ -328,8 +328,10 @@ SELECT 1;
 	}
 	ev := events[0]
 	var suspects []string
-	for m := range ev.Suspects() {
-		suspects = append(suspects, m.Name+"="+m.Text)
+	for _, m := range ev.Metrics {
+		if m.Suspect {
+			suspects = append(suspects, m.Name+"="+m.Text)
+		}
 	}
 	want := []string{"Query_time=18446744073708.796870.000036", "Lock_time=nan", "Rows_examined=18446744073709551615", "Full_scan=Maybe", "Merge_passes=-1"}
 	if diff := gocmp.Diff(want, suspects); diff != "" {

@@ -16,10 +16,6 @@ type Source interface {
 
 // records is what the readers of the other text formats have in common.
 type records struct {
-	Options
-	// OnDamage, if not nil, is called with each damaged place, in order.
-	OnDamage func(Damage)
-
 	input
 	dec decoder // for its place, its stats and how it reads a user
 }
@@ -30,8 +26,8 @@ func newRecords(r io.Reader) records {
 
 // read returns the next event that next finds at the start of the window. Of a
 // window that ends too early to tell, next returns needMore.
-func (r *records) read(next func(s string, final bool) (n int, v verdict)) (*Event, error) {
-	r.dec.opt, r.dec.onDamage = r.Options, r.OnDamage
+func (r *records) read(opt Options, onDamage func(Damage), next func(s string, final bool) (n int, v verdict)) (*Event, error) {
+	r.dec.opt, r.dec.onDamage = opt, onDamage
 	for {
 		if r.start == r.end && r.eof {
 			r.eof = false
@@ -83,16 +79,21 @@ func (d *decoder) tally(e *Event) {
 }
 
 // A LineReader reads statements of which each stands on a line of its own. Its
-// events have a Query and nothing else.
-type LineReader struct{ records }
+// events have a Query and nothing else. The fields may be set before the first
+// Read.
+type LineReader struct {
+	Options
+
+	records
+}
 
 // NewLineReader returns a LineReader of r. It buffers its input.
-func NewLineReader(r io.Reader) *LineReader { return &LineReader{newRecords(r)} }
+func NewLineReader(r io.Reader) *LineReader { return &LineReader{records: newRecords(r)} }
 
 // Read returns the statement of the next line that is not blank, without the
 // semicolon that may end it, or io.EOF behind the last one. A line longer than
 // MaxStatement is cut.
-func (r *LineReader) Read() (*Event, error) { return r.read(r.next) }
+func (r *LineReader) Read() (*Event, error) { return r.read(r.Options, nil, r.next) }
 
 // All yields the events that are left. An error other than io.EOF is yielded
 // with a nil event, as the last.

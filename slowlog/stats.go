@@ -33,7 +33,8 @@ type Stats struct {
 }
 
 // Skipped returns the number of damaged places.
-func (s *Stats) Skipped() (n int64) {
+func (s *Stats) Skipped() int64 {
+	var n int64
 	for _, k := range s.Damaged {
 		n += k
 	}

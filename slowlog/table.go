@@ -33,7 +33,13 @@ const (
 // The values that have no field (last_insert_id, insert_id, server_id) are in
 // Metrics. The name of an administrator command stands in the statement's
 // column; a text that is no more than such a name is taken for one.
+//
+// The fields may be set before the first Read.
 type TableReader struct {
+	Options
+	// OnDamage, if not nil, is called with each damaged place, in order.
+	OnDamage func(Damage)
+
 	records
 	format TableFormat
 	rows   *sql.Rows // instead of an input
@@ -71,7 +77,7 @@ func (r *TableReader) Read() (*Event, error) {
 	if r.rows != nil {
 		return r.readRow()
 	}
-	return r.read(r.next)
+	return r.read(r.Options, r.OnDamage, r.next)
 }
 
 // All yields the events that are left. An error other than io.EOF is yielded

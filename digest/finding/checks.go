@@ -49,13 +49,13 @@ var checks = []check{
 			{Cache, "Keep in the application what seldom changes."},
 		},
 		limit: func(l *Limits) string {
-			return human.Percent(l.Frequent) + " of the statements, p95 up to " + seconds(l.Fast)
+			return human.Percent(l.Frequent) + " of the statements, p95 up to " + human.Duration(float64(l.Fast))
 		},
 		needs: needFastTimes,
 		cases: func(e *examiner) []Case {
 			return casesOf(e.noticed, func(s *subject) (string, float64) {
 				p95 := s.QueryTime.Quantile(.95)
-				if s.Verb != "SELECT" || s.QueryTime.Observed() == 0 || e.part(s.Class) < e.Frequent || p95 > time.Duration(e.Fast*1e9) {
+				if s.Verb != "SELECT" || s.QueryTime.Observed() == 0 || e.part(s.Class) < e.Frequent || p95 > e.Fast {
 					return "", 0
 				}
 				return fmt.Sprintf("%s statements, %s of all, p95 %s", human.Count(s.Count), human.Percent(e.part(s.Class)), human.Duration(float64(p95))), 1
@@ -72,14 +72,14 @@ var checks = []check{
 			{Hardware, "Run it on a replica."},
 		},
 		limit: func(l *Limits) string {
-			return fmt.Sprintf("median of %s, %g an hour at most", seconds(l.Slow), l.Rare)
+			return fmt.Sprintf("median of %s, %g an hour at most", human.Duration(float64(l.Slow)), l.Rare)
 		},
 		needs: needTimes,
 		cases: func(e *examiner) []Case {
 			return e.each(func(s *subject) (string, float64) {
 				median := s.QueryTime.Quantile(.5)
 				perHour := s.Count / e.hours()
-				if median < time.Duration(e.Slow*1e9) || perHour > e.Rare {
+				if median < e.Slow || perHour > e.Rare {
 					return "", 0
 				}
 				return fmt.Sprintf("%s statements, %s an hour, median %s", human.Count(s.Count), human.Rate(perHour), human.Duration(float64(median))), 1
@@ -228,7 +228,7 @@ var checks = []check{
 			{Cache, "Where the same entries come again, keep them for the length of the page at least."},
 		},
 		limit: func(l *Limits) string {
-			return fmt.Sprintf("%g for each statement of the same page, p95 up to %s", l.Repeats, seconds(l.Entry))
+			return fmt.Sprintf("%g for each statement of the same page, p95 up to %s", l.Repeats, human.Duration(float64(l.Entry)))
 		},
 		needs: needFast,
 		cases: nPlusOne,
@@ -238,7 +238,7 @@ var checks = []check{
 		why:     "The server parses and plans anew what differs in its values alone; for a statement this short that is a good part of its time.",
 		actions: []Action{{Tune, "Prepare it once for each connection and send the values."}},
 		limit: func(l *Limits) string {
-			return human.Percent(l.Frequent) + " of the statements, p95 up to " + seconds(l.Short) + ", samples that differ, no prepared statement in the log"
+			return human.Percent(l.Frequent) + " of the statements, p95 up to " + human.Duration(float64(l.Short)) + ", samples that differ, no prepared statement in the log"
 		},
 		needs: needFast,
 		cases: func(e *examiner) []Case {
@@ -248,7 +248,7 @@ var checks = []check{
 				return nil
 			}
 			return casesOf(e.noticed, func(s *subject) (string, float64) {
-				if e.part(s.Class) < e.Frequent || s.QueryTime.Quantile(.95) > time.Duration(e.Short*1e9) || s.differing < 2 || s.Summary(digest.MeasureOf(slowlog.KeyPrepared)).Sum() > 0 {
+				if e.part(s.Class) < e.Frequent || s.QueryTime.Quantile(.95) > e.Short || s.differing < 2 || s.Summary(digest.MeasureOf(slowlog.KeyPrepared)).Sum() > 0 {
 					return "", 0
 				}
 				return fmt.Sprintf("%s times with its values in the text, p95 %s; %d of %d samples differ", human.Count(s.Count),
@@ -370,21 +370,19 @@ var checks = []check{
 		code: "threshold", title: "The log leaves out what is fast",
 		why:     "What runs a million times and takes a millisecond is often the largest part of the load, and this log cannot show it.",
 		actions: []Action{{Measure, "Set long_query_time to 0 for an hour, with a rate limit where there is one."}},
-		limit:   func(l *Limits) string { return "nothing below " + seconds(l.Threshold) },
+		limit:   func(l *Limits) string { return "nothing below " + human.Duration(float64(l.Threshold)) },
 		cases: func(e *examiner) []Case {
 			switch t := e.profile.Threshold(); {
 			case e.profile.QueryTime.Observed() == 0:
 			case e.profile.WholeSeconds():
 				return []Case{{Evidence: "all query times are whole seconds"}}
-			case t >= time.Duration(e.Threshold*1e9):
+			case t >= e.Threshold:
 				return []Case{{Evidence: fmt.Sprintf("the shortest of %s statements took %s", human.Whole(float64(e.profile.QueryTime.Observed())), human.Duration(float64(t)))}}
 			}
 			return nil
 		},
 	},
 }
-
-func seconds(s float64) string { return human.Duration(s * 1e9) }
 
 func noLimit(l *Limits) string { return human.Percent(l.Load) + " of the load" }
 
@@ -447,7 +445,7 @@ func flagged(code, title, why string, actions []Action, keys []slowlog.Key, larg
 // many rows as this one runs for each of it.
 func nPlusOne(e *examiner) (cases []Case) {
 	for _, child := range e.noticed {
-		if child.Verb != "SELECT" || !child.byKey || child.aggregates || child.QueryTime.Quantile(.95) > time.Duration(e.Entry*1e9) {
+		if child.Verb != "SELECT" || !child.byKey || child.aggregates || child.QueryTime.Quantile(.95) > e.Entry {
 			continue
 		}
 		var parent *subject
@@ -608,7 +606,7 @@ func needTimes(e *examiner) string {
 }
 
 func needFast(e *examiner) string {
-	if e.profile.Threshold() >= time.Duration(e.Threshold*1e9) || e.profile.WholeSeconds() {
+	if e.profile.Threshold() >= e.Threshold || e.profile.WholeSeconds() {
 		return "fast statements: long_query_time=0"
 	}
 	return ""

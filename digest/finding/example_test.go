@@ -15,7 +15,7 @@ func ExampleExamine() {
 		agg.Add(&slowlog.Event{Query: "SELECT name FROM quote ORDER BY RAND() LIMIT 1", QueryTime: 80 * time.Millisecond, Weight: 1})
 		agg.Add(&slowlog.Event{Query: "UPDATE counter SET n = n + 1", QueryTime: 10 * time.Millisecond, Weight: 1})
 	}
-	limits := finding.Default()
+	limits := finding.DefaultLimits()
 	limits.Dominant = .95
 	for _, f := range finding.Examine(agg.Profile(), limits).Findings {
 		fmt.Printf("%s, wins up to %.0f %%\n", f.Title, 100*f.Gain)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quern-dev/quern/digest"
 )
@@ -98,8 +99,8 @@ func (e *Examination) Fine() []Check {
 	return slices.DeleteFunc(slices.Clone(e.Checks), func(c Check) bool { return c.Found > 0 || c.Missing != "" })
 }
 
-// Limits are the numbers from which on something is a finding. Default has those
-// that suit most; a Limits is not useful without values.
+// Limits are the numbers from which on something is a finding. DefaultLimits has
+// those that suit most; a Limits is not useful without values.
 type Limits struct {
 	// Load is the part of the whole load below which a class is let alone,
 	// whatever it does.
@@ -107,11 +108,13 @@ type Limits struct {
 	// Dominant is the part of the load from which on one class dominates.
 	Dominant float64
 	// Frequent is the part of all statements from which on a class is frequent,
-	// and Fast the 95th percentile, in seconds, up to which it is fast.
-	Frequent, Fast float64
+	// and Fast the 95th percentile up to which it is fast.
+	Frequent float64
+	Fast     time.Duration
 	// Rare is the number of statements an hour up to which a class is rare, and
-	// Slow the median in seconds from which on it is slow.
-	Rare, Slow float64
+	// Slow the median from which on it is slow.
+	Rare float64
+	Slow time.Duration
 	// Spread is the ratio of the 95th percentile to the median from which on the
 	// query times of a class scatter, and SpreadEvents how many events it takes
 	// to say so.
@@ -132,12 +135,12 @@ type Limits struct {
 	// Empty the part that statements may be which ask for no data.
 	Pings, Empty float64
 	// Repeats is how often a statement may run for each one of the same page, if
-	// its 95th percentile is up to Entry, in seconds: it then reads one entry of a
-	// list.
-	Repeats, Entry float64
-	// Short is the 95th percentile, in seconds, up to which parsing and planning
-	// are a good part of a statement's time.
-	Short float64
+	// its 95th percentile is up to Entry: it then reads one entry of a list.
+	Repeats float64
+	Entry   time.Duration
+	// Short is the 95th percentile up to which parsing and planning are a good
+	// part of a statement's time.
+	Short time.Duration
 	// Offset is the number of rows that a LIMIT may skip, and Result how many a
 	// statement without a LIMIT may send.
 	Offset, Result float64
@@ -149,20 +152,20 @@ type Limits struct {
 	// stands out, if that is so many times its part of the statements as
 	// ClientRatio says.
 	OneClient, ClientRatio float64
-	// Threshold is the shortest query time of the log, in seconds, from which on
-	// it is blind for what is frequent and fast.
-	Threshold float64
+	// Threshold is the shortest query time of the log from which on it is blind
+	// for what is frequent and fast.
+	Threshold time.Duration
 }
 
-// Default returns the usual limits.
-func Default() Limits {
+// DefaultLimits returns the usual limits.
+func DefaultLimits() Limits {
 	return Limits{
 		Load:           .005,
 		Dominant:       .3,
 		Frequent:       .05,
-		Fast:           .005,
+		Fast:           5 * time.Millisecond,
 		Rare:           6,
-		Slow:           1,
+		Slow:           time.Second,
 		Spread:         10,
 		SpreadEvents:   20,
 		ExaminedPerRow: 100,
@@ -173,15 +176,15 @@ func Default() Limits {
 		Pings:          .02,
 		Empty:          .01,
 		Repeats:        2,
-		Entry:          .01,
-		Short:          .001,
+		Entry:          10 * time.Millisecond,
+		Short:          time.Millisecond,
 		Offset:         1000,
 		Result:         10_000,
 		Burst:          .25,
 		BurstEvents:    5,
 		OneClient:      .1,
 		ClientRatio:    5,
-		Threshold:      .1,
+		Threshold:      100 * time.Millisecond,
 	}
 }
 

@@ -78,7 +78,7 @@ func page(lists, entries int, listPage, entryPage string, sent uint64) func(w *w
 func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 	shown := make(map[string]map[bool]bool)
 	defer func() {
-		for _, c := range finding.Examine(new(digest.Aggregator).Profile(), finding.Default()).Checks {
+		for _, c := range finding.Examine(new(digest.Aggregator).Profile(), finding.DefaultLimits()).Checks {
 			if c.Code != "threshold" && len(shown[c.Code]) != 2 { // the threshold has a test of its own
 				t.Errorf("%s is not shown both to fire and to be silent", c.Code)
 			}
@@ -236,7 +236,7 @@ func TestEachFindingFiresAndOnlyWhereItShould(t *testing.T) {
 			var w workload
 			w.run(450, "SELECT x FROM y WHERE z > 1 LIMIT 5", 20*time.Millisecond, nil) // whatever else there is
 			tt.build(&w)
-			e := finding.Examine(w.agg.Profile(), finding.Default())
+			e := finding.Examine(w.agg.Profile(), finding.DefaultLimits())
 			i := slices.IndexFunc(e.Findings, func(f finding.Finding) bool { return f.Code == tt.code })
 			if found := i >= 0 && !(tt.code == "dominant" && len(e.Findings[i].Cases) == 1); found != tt.found {
 				t.Fatalf("found %v, want %v", found, tt.found)
@@ -267,7 +267,7 @@ func TestALogWithAThresholdIsBlind(t *testing.T) {
 	}{{300 * time.Millisecond, true}, {2 * time.Second, true}, {3 * time.Millisecond, false}} {
 		var w workload
 		w.run(100, "SELECT a FROM t", tt.took, nil)
-		e := finding.Examine(w.agg.Profile(), finding.Default())
+		e := finding.Examine(w.agg.Profile(), finding.DefaultLimits())
 		found := slices.ContainsFunc(e.Findings, func(f finding.Finding) bool { return f.Code == "threshold" })
 		if found != tt.found {
 			t.Errorf("shortest time %s: found %v, want %v", tt.took, found, tt.found)
@@ -284,7 +284,7 @@ func TestLimitsCanBeChanged(t *testing.T) {
 	var w workload
 	w.run(100, "SELECT a FROM t", time.Millisecond, nil)
 	w.run(100, "SELECT b FROM u", time.Millisecond, nil)
-	limits := finding.Default()
+	limits := finding.DefaultLimits()
 	limits.Dominant = .6
 	e := finding.Examine(w.agg.Profile(), limits)
 	if slices.ContainsFunc(e.Findings, func(f finding.Finding) bool { return f.Code == "dominant" }) {
@@ -304,12 +304,14 @@ func TestEachLimitIsNamedByACheck(t *testing.T) {
 		}
 		return list
 	}
-	usual := limits(finding.Default())
+	usual := limits(finding.DefaultLimits())
 	for i := range reflect.TypeFor[finding.Limits]().NumField() {
-		l := finding.Default()
+		l := finding.DefaultLimits()
 		switch f := reflect.ValueOf(&l).Elem().Field(i); f.Kind() {
 		case reflect.Uint64:
 			f.SetUint(3 * f.Uint())
+		case reflect.Int64:
+			f.SetInt(3 * f.Int())
 		default:
 			f.SetFloat(3 * f.Float())
 		}
@@ -322,7 +324,7 @@ func TestEachLimitIsNamedByACheck(t *testing.T) {
 func TestTheWholeExaminationIsTold(t *testing.T) {
 	var w workload
 	w.run(100, "SELECT a FROM t LIMIT 1", 2*time.Millisecond, nil)
-	e := finding.Examine(w.agg.Profile(), finding.Default())
+	e := finding.Examine(w.agg.Profile(), finding.DefaultLimits())
 	states := map[string]string{}
 	for _, c := range e.Checks {
 		switch {
@@ -354,14 +356,14 @@ func TestFindingsComeByTheirGain(t *testing.T) {
 	var w workload
 	w.run(100, "SELECT a FROM t ORDER BY RAND()", 100*time.Millisecond, nil)
 	w.run(100, "SELECT a FROM t WHERE b LIKE '%x'", 10*time.Millisecond, nil)
-	e := finding.Examine(w.agg.Profile(), finding.Default())
+	e := finding.Examine(w.agg.Profile(), finding.DefaultLimits())
 	for i, f := range e.Findings[1:] {
 		if f.Gain > e.Findings[i].Gain {
 			t.Errorf("%s before %s", e.Findings[i].Code, f.Code)
 		}
 	}
 	var empty digest.Aggregator
-	if e := finding.Examine(empty.Profile(), finding.Default()); len(e.Findings) != 0 {
+	if e := finding.Examine(empty.Profile(), finding.DefaultLimits()); len(e.Findings) != 0 {
 		t.Errorf("%d findings in nothing", len(e.Findings))
 	}
 }

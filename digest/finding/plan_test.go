@@ -21,7 +21,7 @@ func planned(t *testing.T, plans func(first, second, small digest.ID) []finding.
 	w.run(100, "SELECT e FROM v WHERE f = 1", 10*time.Microsecond, nil)
 	p := w.agg.Profile()
 	top := p.Top(3, digest.ByTotalTime)
-	limits := finding.Default()
+	limits := finding.DefaultLimits()
 	limits.Dominant = 1
 	return finding.Examine(p, limits, plans(top[0].ID, top[1].ID, top[2].ID)...), top
 }

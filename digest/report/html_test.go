@@ -83,7 +83,7 @@ func TestHTMLHoldsNothingOfALogUnescaped(t *testing.T) {
 	agg.Add(&slowlog.Event{Query: "SELECT '" + strings.Repeat("<b>\U000e0041", 200_000), QueryTime: time.Second, Weight: 1})
 	agg.Add(&slowlog.Event{Command: evil, Weight: 1})
 	r := &report.Report{Profile: agg.Profile(), Sources: []report.Source{{Name: evil}}}
-	r.Findings = finding.Examine(r.Profile, finding.Default())
+	r.Findings = finding.Examine(r.Profile, finding.DefaultLimits())
 	r.Sections = map[digest.ID][]report.Section{}
 	for c := range r.Profile.Classes() {
 		r.Sections[c.ID] = []report.Section{{Title: evil, Text: evil}}

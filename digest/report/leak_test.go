@@ -30,7 +30,7 @@ func exports(t *testing.T, p *digest.Profile, sources []report.Source, before *d
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Report{Profile: p, Sources: sources, Diff: diff, Findings: finding.Examine(p, finding.Default())}
+	r := report.Report{Profile: p, Sources: sources, Diff: diff, Findings: finding.Examine(p, finding.DefaultLimits())}
 	to("text report", func(w io.Writer) error { return r.WriteText(w, report.TextOptions{Width: 200}) })
 	to("coloured report", func(w io.Writer) error { return r.WriteText(w, report.TextOptions{Color: true}) })
 	to("HTML report", r.WriteHTML)

@@ -35,7 +35,7 @@ func withPlans(t *testing.T) *report.Report {
 		}},
 		{Class: top[2].ID, Missing: "explain: the statement has a hazard"},
 	}
-	r.Findings = finding.Examine(r.Profile, finding.Default(), plans...)
+	r.Findings = finding.Examine(r.Profile, finding.DefaultLimits(), plans...)
 	r.Overall = []report.Section{{Title: "Advice on indexes", Text: "1. Add index state_at (state, at) on shop.orders\n\n   Round 1: of all 840000 rows\n     *       1200  SUM(state = 'open')\n           420000  SUM(at > 1)\n"}}
 	r.Sections = map[digest.ID][]report.Section{
 		top[1].ID: {
@@ -76,7 +76,7 @@ func hostilePlans(evil string) *report.Report {
 		plans = append(plans, finding.Plan{Class: c.ID, Looked: looked, Problems: []finding.PlanProblem{{Code: evil, Evidence: evil, Try: evil + c.ID.Short()}}})
 	}
 	plans = append(plans, finding.Plan{Class: plans[0].Class, Missing: evil})
-	r.Findings = finding.Examine(r.Profile, finding.Default(), plans...)
+	r.Findings = finding.Examine(r.Profile, finding.DefaultLimits(), plans...)
 	return r
 }
 

@@ -64,7 +64,7 @@ func shop(t *testing.T) *report.Report {
 		t.Fatal(err)
 	}
 	p, s := profileOf(t, digest.Options{}, log.Bytes())
-	return &report.Report{Profile: p, Limit: 4, Sources: []report.Source{s}, Findings: finding.Examine(p, finding.Default())}
+	return &report.Report{Profile: p, Limit: 4, Sources: []report.Source{s}, Findings: finding.Examine(p, finding.DefaultLimits())}
 }
 
 func text(t *testing.T, r *report.Report, o report.TextOptions) string {

@@ -141,7 +141,7 @@ func writeHTML(w io.Writer, p *digest.Profile, logs []report.Source, a *indexadv
 	r := &report.Report{Profile: p, Sources: logs, Limit: 20, Overall: []report.Section{{Title: "Advice on indexes", Text: text.String()}}}
 	r.Sections = sections(p, a)
 	if p.QueryTime.Observed() > 0 {
-		r.Findings = finding.Examine(p, finding.Default())
+		r.Findings = finding.Examine(p, finding.DefaultLimits())
 	}
 	return r.WriteHTML(w)
 }

@@ -234,7 +234,7 @@ func reportOf(p *digest.Profile, statements []statement, results []result) *repo
 		plans = append(plans, result.Plan.Findings(class, explain.Medium))
 	}
 	if p.QueryTime.Observed() > 0 {
-		r.Findings = finding.Examine(p, finding.Default(), plans...)
+		r.Findings = finding.Examine(p, finding.DefaultLimits(), plans...)
 	}
 	return r
 }

@@ -138,7 +138,7 @@ func (a *analysis) report() (*report.Report, error) {
 		Interrupted: a.interrupted,
 	}
 	if r.Profile.GroupedBy() == digest.ByFingerprint.String() {
-		r.Findings = finding.Examine(r.Profile, finding.Default())
+		r.Findings = finding.Examine(r.Profile, finding.DefaultLimits())
 	}
 	return r, nil
 }

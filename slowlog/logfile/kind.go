@@ -10,20 +10,20 @@ import (
 type Kind uint8
 
 const (
-	Text       Kind = iota // text that does not tell what it is
-	SlowLog                // a slow log of any dialect
-	Empty                  // no bytes
-	GeneralLog             // MySQL's or MariaDB's general query log
-	TableTSV               // mysql.slow_log as "mysql -B" prints it
-	TableCSV               // mysql.slow_log as the CSV engine stores it
-	TableRows              // mysql.slow_log as \G prints it
-	BinaryLog              // binary or relay log
-	ErrorLog               // a server's error log
-	HTML                   // a web page
-	Report                 // the output of pt-query-digest
-	JSON                   // JSON of any sort
-	Archive                // zip, xz, bzip2, lz4 or tar
-	Binary                 // other bytes that are no text
+	Text          Kind = iota // text that does not tell what it is
+	SlowLog                   // a slow log of any dialect
+	Empty                     // no bytes
+	GeneralLog                // MySQL's or MariaDB's general query log
+	TableTSV                  // mysql.slow_log as "mysql -B" prints it
+	TableCSV                  // mysql.slow_log as the CSV engine stores it
+	TableVertical             // mysql.slow_log as \G prints it
+	BinaryLog                 // binary or relay log
+	ErrorLog                  // a server's error log
+	HTML                      // a web page
+	Report                    // the output of pt-query-digest
+	JSON                      // JSON of any sort
+	Archive                   // zip, xz, bzip2, lz4 or tar
+	Binary                    // other bytes that are no text
 )
 
 func (k Kind) String() string {
@@ -87,7 +87,7 @@ func Sniff(head []byte) Kind {
 	case csvRow.Match(head):
 		return TableCSV
 	case verticalRow.Match(head):
-		return TableRows
+		return TableVertical
 	case reportHead.Match(head):
 		return Report
 	case generalEntry.Match(head):

@@ -138,8 +138,8 @@ func (f *File) Source(opt slowlog.Options, onDamage func(slowlog.Damage)) slowlo
 		r := slowlog.NewGeneralReader(f)
 		r.Options, r.OnDamage = opt, onDamage
 		return r
-	case TableTSV, TableCSV, TableRows:
-		format := map[Kind]slowlog.TableFormat{TableTSV: slowlog.TableTSV, TableCSV: slowlog.TableCSV, TableRows: slowlog.TableVertical}[f.Kind]
+	case TableTSV, TableCSV, TableVertical:
+		format := map[Kind]slowlog.TableFormat{TableTSV: slowlog.TableTSV, TableCSV: slowlog.TableCSV, TableVertical: slowlog.TableVertical}[f.Kind]
 		r := slowlog.NewTableReader(f, format)
 		r.Options, r.OnDamage = opt, onDamage
 		return r

@@ -22,12 +22,12 @@ func TestSourceReadsEveryKindThatServersWrite(t *testing.T) {
 		{"mysql-9.7/general.log", GeneralLog, 579},
 		{"mysql-9.7/table.tsv", TableTSV, 452},
 		{"mysql-9.7/table.csv", TableCSV, 452},
-		{"mysql-9.7/table-vertical.txt", TableRows, 120},
+		{"mysql-9.7/table-vertical.txt", TableVertical, 120},
 		{"mariadb-10.11/query-time-50ms.log", SlowLog, 15},
 		{"mariadb-10.11/general.log", GeneralLog, 572},
 		{"mariadb-10.11/table.tsv", TableTSV, 415},
 		{"mariadb-10.11/table.csv", TableCSV, 415},
-		{"mariadb-10.11/table-vertical.txt", TableRows, 120},
+		{"mariadb-10.11/table-vertical.txt", TableVertical, 120},
 	} {
 		f, err := Open(filepath.Join(dir, tt.name))
 		if err != nil {

@@ -3,6 +3,7 @@ package requestlog
 import (
 	"bytes"
 	"strings"
+	"time"
 )
 
 // knownTemplates are the line formats of servers and proxies in common use, the
@@ -43,18 +44,18 @@ var knownTemplates = []string{
 // knownNames says what those fields of the known templates are whose names do not
 // tell enough.
 var knownNames = map[string]meaning{
-	"balancer_wait": {target: tWait, component: "balancer", unit: Second},
-	"target_wait":   {target: tWait, component: "target", unit: Second},
-	"backend_wait":  {target: tWait, component: "backend", unit: Second},
-	"response_wait": {target: tWait, component: "response", unit: Second},
+	"balancer_wait": {target: tWait, component: "balancer", unit: time.Second},
+	"target_wait":   {target: tWait, component: "target", unit: time.Second},
+	"backend_wait":  {target: tWait, component: "backend", unit: time.Second},
+	"response_wait": {target: tWait, component: "response", unit: time.Second},
 	"client_time":   {target: tAttr},
-	"queue_ms":      {target: tWait, component: "queue", unit: Millisecond},
-	"connect_ms":    {target: tWait, component: "connect", unit: Millisecond},
-	"server_ms":     {target: tWait, component: "server", unit: Millisecond},
-	"upstream_ms":   {target: tWait, component: "upstream", unit: Millisecond},
-	"wall_ms":       {target: tWall, rank: 9, unit: Millisecond},
-	"wall_s":        {target: tWall, rank: 9, unit: Second},
-	"duration":      {target: tWall, rank: 9, unit: Millisecond},
+	"queue_ms":      {target: tWait, component: "queue", unit: time.Millisecond},
+	"connect_ms":    {target: tWait, component: "connect", unit: time.Millisecond},
+	"server_ms":     {target: tWait, component: "server", unit: time.Millisecond},
+	"upstream_ms":   {target: tWait, component: "upstream", unit: time.Millisecond},
+	"wall_ms":       {target: tWall, rank: 9, unit: time.Millisecond},
+	"wall_s":        {target: tWall, rank: 9, unit: time.Second},
+	"duration":      {target: tWall, rank: 9, unit: time.Millisecond},
 	"more":          {target: tAttr},
 }
 

@@ -100,8 +100,8 @@ func (s *scheme) meaningOf(name string) meaning {
 	if s.mapped[m.target] && m.target != tWait && m.target != tCalls {
 		return meaning{target: tAttr}
 	}
-	if m.guess && m.unit == UnitUnknown {
-		if u := s.signUnit(name); u != UnitUnknown {
+	if m.guess && m.unit == 0 {
+		if u := s.signUnit(name); u != 0 {
 			m.unit, m.guess = u, false
 		}
 	}
@@ -124,12 +124,12 @@ func (s *scheme) signs(head []byte) {
 	s.iis = has("#Software: Microsoft")
 }
 
-func (s *scheme) signUnit(name string) Unit {
+func (s *scheme) signUnit(name string) time.Duration {
 	switch {
 	case s.rails, s.envoy && name == "duration", s.jmeter && name == "elapsed", s.iis && name == "time-taken":
-		return Millisecond
+		return time.Millisecond
 	}
-	return UnitUnknown
+	return 0
 }
 
 // recognized lists the fields that were put to use, in the order they appeared.
@@ -149,8 +149,8 @@ func (s *scheme) recognized() Mapping {
 		switch f.target {
 		case tWall, tWait, tUpstream, tCPU, tCPUUser, tCPUSystem:
 			r.Unit = f.unit
-			if r.Unit == UnitUnknown {
-				r.Unit = Second
+			if r.Unit == 0 {
+				r.Unit = time.Second
 			}
 		case tTime, tEnd:
 			r.Unit = f.unit
@@ -321,7 +321,7 @@ func (c *record) setRare(f *field, value string) {
 	case tDate:
 		c.date = value
 	case tClock:
-		t, ok := c.clock.parse(c.date+" "+value, UnitUnknown)
+		t, ok := c.clock.parse(c.date+" "+value, 0)
 		if !ok {
 			c.bad(f, value)
 			return
@@ -407,8 +407,8 @@ func (c *record) setWall(f *field, value string) {
 // duration reads a duration in the field's unit and flags what is odd about it.
 func (c *record) duration(f *field, value string) (time.Duration, bool) {
 	unit := f.unit
-	if unit == UnitUnknown {
-		unit = Second
+	if unit == 0 {
+		unit = time.Second
 		if f.guess {
 			unit = f.conclude(value)
 		}
@@ -430,15 +430,15 @@ func (c *record) duration(f *field, value string) (time.Duration, bool) {
 }
 
 // conclude settles a guessed unit by the first value that is not zero.
-func (f *field) conclude(value string) Unit {
+func (f *field) conclude(value string) time.Duration {
 	if strings.IndexByte(value, '.') >= 0 {
-		f.unit = Second
-		return Second
+		f.unit = time.Second
+		return time.Second
 	}
 	if n, ok := parseCount(value); ok && n != 0 {
-		f.unit = Millisecond
+		f.unit = time.Millisecond
 	}
-	return Millisecond
+	return time.Millisecond
 }
 
 // setWait reads the time of a component. nginx writes one time for each server it
@@ -495,7 +495,7 @@ func (c *record) message(f *field, value string) bool {
 	if !ok {
 		return false
 	}
-	d, ok := parseDuration(took, Second)
+	d, ok := parseDuration(took, time.Second)
 	if !ok || d < 0 {
 		return false
 	}

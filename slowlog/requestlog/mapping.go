@@ -3,6 +3,7 @@ package requestlog
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A Mapping says which field of a log is what. It comes before the names that are
@@ -21,9 +22,10 @@ type Rule struct {
 	// joined with dots, columns without a name are called by their number from 1.
 	Field string
 
-	// Unit is the unit of a duration or of an epoch time. With UnitUnknown it is
-	// told by the name, by the value ("12ms"), or taken as seconds.
-	Unit Unit
+	// Unit is the unit of a duration or of an epoch time, such as
+	// time.Millisecond. 0 means that it is told by the name, by the value
+	// ("12ms"), or taken as seconds.
+	Unit time.Duration
 
 	// Guessed is set in Recognized where the unit was concluded from the values
 	// alone: a field that is called duration, elapsed or latency and holds
@@ -34,8 +36,8 @@ type Rule struct {
 // String writes the rule in the form that ParseMapping reads.
 func (r Rule) String() string {
 	s := r.Target + "=" + r.Field
-	if r.Unit != UnitUnknown || strings.Contains(r.Field, ":") {
-		s += ":" + r.Unit.String()
+	if r.Unit != 0 || strings.Contains(r.Field, ":") {
+		s += ":" + unitName(r.Unit)
 	}
 	return s
 }
@@ -146,7 +148,7 @@ func targetOf(name string) (target, string) {
 type meaning struct {
 	target    target
 	component string
-	unit      Unit
+	unit      time.Duration
 	rank      uint8 // among several fields for one target of a request, the highest wins
 	guess     bool  // the unit is to be concluded from the values
 }
@@ -186,8 +188,8 @@ func init() {
 	}
 	byName["id"] = meaning{target: tID, rank: 1}           // often a mere row number
 	byName["bytesread"] = meaning{target: tBytes, rank: 4} // by some of the client, by some from it
-	byName["edgestarttimestamp"] = meaning{target: tTime, rank: 5, unit: Nanosecond}
-	byName["edgeendtimestamp"] = meaning{target: tEnd, rank: 5, unit: Nanosecond}
+	byName["edgestarttimestamp"] = meaning{target: tTime, rank: 5, unit: time.Nanosecond}
+	byName["edgeendtimestamp"] = meaning{target: tEnd, rank: 5, unit: time.Nanosecond}
 
 	wall := func(rank uint8, guess bool, names string) {
 		for name := range strings.FieldsSeq(names) {
@@ -201,7 +203,7 @@ func init() {
 	wall(4, true, "latency")
 	byName["apptime"] = meaning{target: tUpstream, component: "upstream"}
 	byName["upstreamresponsetime"] = meaning{target: tUpstream, component: "upstream"}
-	byName["originduration"] = meaning{target: tUpstream, component: "origin", unit: Nanosecond}
+	byName["originduration"] = meaning{target: tUpstream, component: "origin", unit: time.Nanosecond}
 	// These are parts of a time that is counted already.
 	for _, name := range []string{"upstreamconnecttime", "upstreamheadertime", "overhead"} {
 		byName[name] = meaning{target: tAttr}
@@ -229,7 +231,7 @@ func recognize(name string) meaning {
 	squashed := strings.Join(words, "")
 	if m, ok := byName[squashed]; ok {
 		if name == "Duration" { // a Go program's time.Duration
-			m.unit, m.guess = Nanosecond, false
+			m.unit, m.guess = time.Nanosecond, false
 		}
 		return m
 	}
@@ -242,7 +244,7 @@ func recognize(name string) meaning {
 	last := len(words) - 1
 	unit, _ := parseUnit(words[last])
 	base := words
-	if unit != UnitUnknown {
+	if unit != 0 {
 		base = words[:last]
 		squashed = strings.Join(base, "")
 		if squashed == "time" {
@@ -262,7 +264,7 @@ func recognize(name string) meaning {
 
 // waitName recognises wait_NAME, NAME_wait, NAME_time, NAME_duration, NAME_calls
 // and their like; of the names that do not say wait it takes known components.
-func waitName(words []string, unit Unit) meaning {
+func waitName(words []string, unit time.Duration) meaning {
 	if len(words) == 0 {
 		return meaning{}
 	}
@@ -289,7 +291,7 @@ func waitName(words []string, unit Unit) meaning {
 			rest, kind = rest[:len(rest)-1], tCalls
 		}
 	}
-	if len(rest) == 0 || kind == tNone && unit == UnitUnknown {
+	if len(rest) == 0 || kind == tNone && unit == 0 {
 		return meaning{}
 	}
 	component := strings.Join(rest, "_")
@@ -299,7 +301,7 @@ func waitName(words []string, unit Unit) meaning {
 	if kind == tCalls {
 		return meaning{target: tCalls, component: component}
 	}
-	return meaning{target: tWait, component: component, unit: unit, guess: last == "duration" && unit == UnitUnknown}
+	return meaning{target: tWait, component: component, unit: unit, guess: last == "duration" && unit == 0}
 }
 
 // splitName cuts a field's name into lower-case words at punctuation and humps.

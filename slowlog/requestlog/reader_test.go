@@ -257,7 +257,7 @@ func TestMappingComesBeforeNames(t *testing.T) {
 		}
 	}
 	colon, err := ParseMapping("wall=a:b:,cpu=c:d:us")
-	if want := (Mapping{{Target: "wall", Field: "a:b"}, {Target: "cpu", Field: "c:d", Unit: Microsecond}}); err != nil || !cmp.Equal(colon, want) {
+	if want := (Mapping{{Target: "wall", Field: "a:b"}, {Target: "cpu", Field: "c:d", Unit: time.Microsecond}}); err != nil || !cmp.Equal(colon, want) {
 		t.Errorf("fields with a colon: got %v, %v, want %v", colon, err, want)
 	}
 	m, err := ParseMapping("wall=rt:ms, wait.api=remote:us,calls.api=n,page=what,connection=c,attr=status")

@@ -3,6 +3,7 @@ package requestlog
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A template is a log_format or LogFormat as a sequence of literals and variables.
@@ -35,10 +36,10 @@ var nginxNames = map[string]meaning{
 	"request_length": {target: tAttr},
 	"uid":            {target: tAttr},
 	"request_id":     {target: tID, rank: 6},
-	"request_time":   {target: tWall, rank: 9, unit: Second},
+	"request_time":   {target: tWall, rank: 9, unit: time.Second},
 	"bytes_sent":     {target: tBytes},
 	"request_uri":    {target: tURL, rank: 6},
-	"session_time":   {target: tWall, rank: 8, unit: Second},
+	"session_time":   {target: tWall, rank: 8, unit: time.Second},
 }
 
 // parseTemplate reads nginx's notation if there is a $name in the text, else Apache's.
@@ -231,8 +232,8 @@ func apacheDirective(c byte, arg string) (string, *meaning, bool) {
 		if arg == "" || strings.HasPrefix(arg, "begin:") || strings.HasPrefix(arg, "end:") || strings.Contains(arg, "%") {
 			return "t", &meaning{target: tTime, rank: 5}, true
 		}
-		unit := map[string]Unit{"sec": Second, "msec": Millisecond, "usec": Microsecond}[arg]
-		if unit == UnitUnknown {
+		unit := map[string]time.Duration{"sec": time.Second, "msec": time.Millisecond, "usec": time.Microsecond}[arg]
+		if unit == 0 {
 			return plain(arg) // msec_frac, usec_frac
 		}
 		return arg, &meaning{target: tTime, rank: 4, unit: unit}, true
@@ -249,14 +250,14 @@ func apacheDirective(c byte, arg string) (string, *meaning, bool) {
 	case 'b', 'B', 'O':
 		return string(c), &meaning{target: tBytes}, true
 	case 'D':
-		return "D", &meaning{target: tWall, rank: 9, unit: Microsecond}, true
+		return "D", &meaning{target: tWall, rank: 9, unit: time.Microsecond}, true
 	case 'T':
-		unit := map[string]Unit{"": Second, "s": Second, "ms": Millisecond, "us": Microsecond}[arg]
-		if unit == UnitUnknown {
+		unit := map[string]time.Duration{"": time.Second, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[arg]
+		if unit == 0 {
 			return "", nil, false
 		}
 		rank := uint8(8)
-		if unit == Second {
+		if unit == time.Second {
 			rank = 7 // whole seconds
 		}
 		name := "T"

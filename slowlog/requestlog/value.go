@@ -8,45 +8,34 @@ import (
 	"time"
 )
 
-// A Unit is the unit of a duration or of an epoch time, as its length in nanoseconds.
-type Unit int64
+// parseUnit knows the units by the names that logs and people give them.
+func parseUnit(s string) (time.Duration, bool) {
+	switch s {
+	case "s", "sec", "secs", "second", "seconds":
+		return time.Second, true
+	case "ms", "msec", "msecs", "milli", "millis", "milliseconds":
+		return time.Millisecond, true
+	case "us", "µs", "μs", "usec", "usecs", "micro", "micros", "microseconds":
+		return time.Microsecond, true
+	case "ns", "nsec", "nano", "nanos", "nanoseconds":
+		return time.Nanosecond, true
+	}
+	return 0, false
+}
 
-const (
-	UnitUnknown Unit = 0 // recognised by name and value
-	Nanosecond  Unit = 1
-	Microsecond Unit = 1e3
-	Millisecond Unit = 1e6
-	Second      Unit = 1e9
-)
-
-// String returns s, ms, us or ns, and nothing for UnitUnknown.
-func (u Unit) String() string {
-	switch u {
-	case Second:
+// unitName is the name by which parseUnit knows a unit, empty for another.
+func unitName(unit time.Duration) string {
+	switch unit {
+	case time.Second:
 		return "s"
-	case Millisecond:
+	case time.Millisecond:
 		return "ms"
-	case Microsecond:
+	case time.Microsecond:
 		return "us"
-	case Nanosecond:
+	case time.Nanosecond:
 		return "ns"
 	}
 	return ""
-}
-
-// parseUnit knows the units by the names that logs and people give them.
-func parseUnit(s string) (Unit, bool) {
-	switch s {
-	case "s", "sec", "secs", "second", "seconds":
-		return Second, true
-	case "ms", "msec", "msecs", "milli", "millis", "milliseconds":
-		return Millisecond, true
-	case "us", "µs", "μs", "usec", "usecs", "micro", "micros", "microseconds":
-		return Microsecond, true
-	case "ns", "nsec", "nano", "nanos", "nanoseconds":
-		return Nanosecond, true
-	}
-	return 0, false
 }
 
 // parseDecimal reads digits, an optional sign and fraction from the front of s, as
@@ -97,7 +86,7 @@ func parseDecimal(s string, unit int64) (v int64, n int, ok bool) {
 
 // parseDuration reads a duration: a number in unit, or one that names its own
 // unit ("33.598849ms", "68 micros"), also in the form of time.Duration ("1m2.5s").
-func parseDuration(s string, unit Unit) (time.Duration, bool) {
+func parseDuration(s string, unit time.Duration) (time.Duration, bool) {
 	v, n, ok := parseDecimal(s, int64(unit))
 	if ok && n == len(s) {
 		return time.Duration(v), true
@@ -105,7 +94,7 @@ func parseDuration(s string, unit Unit) (time.Duration, bool) {
 	return parseOddDuration(s, unit)
 }
 
-func parseOddDuration(s string, unit Unit) (time.Duration, bool) {
+func parseOddDuration(s string, unit time.Duration) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
 	end := len(s)
 	for end > 0 && (s[end-1] >= 'a' && s[end-1] <= 'z' || s[end-1] >= 0x80) {
@@ -156,7 +145,7 @@ type clock struct {
 // fraction, Z or ±hh:mm), Common Log Format ("08/Mar/2017:14:12:40 +0900", also
 // with a blank or no zone), C's asctime, RFC 1123, and seconds since 1970 in any
 // unit (told apart by magnitude if unit is unknown).
-func (c *clock) parse(s string, unit Unit) (time.Time, bool) {
+func (c *clock) parse(s string, unit time.Duration) (time.Time, bool) {
 	if len(s) > 1 && s[0] == '[' {
 		s = strings.TrimSuffix(s[1:], "]")
 	}
@@ -222,23 +211,23 @@ func (c *clock) stamp(s string, n int, date func(string) (int64, bool)) (time.Ti
 }
 
 // odd reads epoch times and the rarer forms.
-func (c *clock) odd(s string, unit Unit) (time.Time, bool) {
+func (c *clock) odd(s string, unit time.Duration) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return time.Time{}, false
 	}
 	if _, n, ok := parseDecimal(s, 1); ok && n == len(s) && s[0] != '-' {
 		whole, _, _ := strings.Cut(s, ".")
-		if unit == UnitUnknown {
+		if unit == 0 {
 			switch n := len(strings.TrimLeft(whole, "0")); {
 			case n <= 11:
-				unit = Second
+				unit = time.Second
 			case n <= 14:
-				unit = Millisecond
+				unit = time.Millisecond
 			case n <= 17:
-				unit = Microsecond
+				unit = time.Microsecond
 			default:
-				unit = Nanosecond
+				unit = time.Nanosecond
 			}
 		}
 		v, _, ok := parseDecimal(s, int64(unit))
