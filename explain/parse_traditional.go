@@ -141,11 +141,10 @@ func (b *builder) root() *Node {
 		if b.used[x] || x.id < 0 {
 			continue
 		}
-		owner := root
-		for id := x.id - 1; id > 0; id-- {
-			if n, ok := b.built[id]; ok {
-				owner = n
-				break
+		owner, before := root, 0
+		for id, n := range b.built {
+			if id > before && id < x.id {
+				owner, before = n, id
 			}
 		}
 		sub := &Node{Op: OpSubquery, SelectID: x.id, SelectType: x.selectType,

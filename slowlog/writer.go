@@ -141,8 +141,9 @@ func appendSeconds(b []byte, d time.Duration) []byte {
 	return appendFraction(b, int(d%time.Second))
 }
 
-// oneLine returns s without line breaks, for a header line.
-var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+// oneLine returns s without line breaks, for a header line. A carriage return
+// breaks none by itself: the Reader leaves it in a name too.
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ")
 
 func appendUser(b []byte, ev *Event) []byte {
 	if ev.Has(FieldUser) {
