@@ -39,15 +39,18 @@ type decoder struct {
 	shape   shape
 	scratch []byte // plans and warnings of reused events
 	clock   clock
-	memos   memos
 	schemas names
-	lines   []span // of the header
+	lines   []span // of the header, those that readExpected left
 	body    body
 
-	query      int  // where the record's line of Query_time is, or -1
-	limited    bool // the record has a rate limit
-	fields     bool // a value was none of Event.Metrics alone
-	schemaSeen bool // state.schema comes from this decoder's input
+	expected expected
+	path     []uint8 // steps of the shape that the last line of values took
+	offPath  bool    // not all of that line was such a step
+
+	query       int   // where the record's line of Query_time is, or -1
+	limited     bool  // the record has a rate limit
+	unknownKeys int64 // values that readExpected read of unknown keys
+	schemaSeen  bool  // state.schema comes from this decoder's input
 }
 
 // Options are the settings that change what a decoder makes of the bytes.
@@ -130,11 +133,12 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 			return d.skipLine(s, i, final)
 		}
 		d.body = body{start: i, end: next}
-		d.lines = d.lines[:0]
+		d.begin(s, i)
 		d.fill(s, i, header{end: i})
 		return next, haveEvent
 	}
 	start := i
+	d.begin(s, start)
 	h, more := d.scanHeader(s, start, final)
 	switch {
 	case more:
@@ -167,6 +171,19 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 		d.rest(s[d.body.start:end])
 	}
 	return end, haveEvent
+}
+
+// begin makes d.ev the event of the record at s[start:], of which nothing is read.
+func (d *decoder) begin(s string, start int) {
+	*d.ev = Event{
+		Metrics: d.ev.Metrics[:0],
+		Offset:  d.base + int64(start),
+		Line:    d.line + int64(strings.Count(s[:start], "\n")),
+		Weight:  1,
+	}
+	d.lines = d.lines[:0]
+	d.limited, d.unknownKeys = false, 0
+	d.expected.at = 0
 }
 
 // passBlanks notes that the window starts with n blanks: they do not part damage.
@@ -340,19 +357,20 @@ const (
 // A span is the extent of a line without its line end.
 type span struct {
 	start, end int
-	same       bool // as the memo of its number
 }
 
-// scanHeader finds the header lines that start at s[i], and keeps them in
-// d.lines. A line that could only be the first of another header ends them.
+// scanHeader finds the header lines that start at s[i]. It reads those that are as
+// expected, and keeps the others in d.lines. A line that could only be the first
+// of another header ends them.
 func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) {
-	d.lines = d.lines[:0]
 	start := i
+	if d.reuse {
+		i = d.readExpected(s, i, &h)
+	}
 	for i < len(s) {
-		if end, next, ok := d.repeats(s, i); ok && next-start <= maxHeader {
-			d.lines = append(d.lines, span{start: i, end: end, same: true})
-			i = next
-			continue
+		if c := s[i]; c > ' ' && c != '#' {
+			h.end = i // no need to look at the line, which is often a long one
+			return h, false
 		}
 		end, next, ok := cutLine(s, i, final)
 		if ok && next-start > maxHeader || !ok && len(s)-start > maxHeader {

@@ -238,7 +238,7 @@ func (b *batch) read(buf []byte, limit int, base, line int64, s state, final boo
 	d := &b.dec
 	d.base, d.line, d.state, d.stats, d.schemaSeen, d.damageEnd = base, line, s, Stats{}, false, -1
 	d.scratch = d.scratch[:0]
-	d.memos.reset()
+	d.expected.forget()
 	b.events, b.damage, b.inherits = b.events[:0], b.damage[:0], -1
 	d.onDamage = func(dm Damage) { b.damage = append(b.damage, dm) }
 	metrics := b.metrics[:0]

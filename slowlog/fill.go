@@ -14,13 +14,6 @@ const defaultAlwaysLog = 10 * time.Second
 // record.
 func (d *decoder) fill(s string, start int, h header) {
 	e := d.ev
-	*e = Event{
-		Metrics: e.Metrics[:0],
-		Offset:  d.base + int64(start),
-		Line:    d.line + int64(strings.Count(s[:start], "\n")),
-		Weight:  1,
-	}
-	d.limited = false
 	b := &d.body
 	rec := s[start:min(b.end, b.start+d.maxStatement())]
 	if !d.reuse {
@@ -73,7 +66,9 @@ func (d *decoder) fill(s string, start int, h header) {
 	}
 
 	// Its time.
-	if e.TimeSource != TimeHeader {
+	if e.TimeSource == TimeHeader {
+		d.state.time = e.Time
+	} else {
 		if t, ok := setTimestamp(b.set); ok {
 			e.Time, e.TimeSource = t.In(d.location()), TimeTimestamp
 		} else if !d.state.time.IsZero() {
@@ -84,6 +79,7 @@ func (d *decoder) fill(s string, start int, h header) {
 		d.state.stamps = true
 	}
 
+	d.stats.UnknownKeys += d.unknownKeys
 	d.tally(e)
 }
 
@@ -191,60 +187,20 @@ func setTimestamp(set string) (time.Time, bool) {
 // first of rec.
 func (d *decoder) header(rec string, at int) {
 	step := 0
-	for number, l := range d.lines {
-		if l.same {
-			step = d.repeat(&d.memos.lines[number])
-			continue
-		}
+	for _, l := range d.lines {
 		line := rec[l.start-at : l.end-at]
 		if line == "" {
 			continue
 		}
 		if line[0] == '#' && isSpecial(line) {
 			d.headerLine(line[min(len(line), 2):])
-			continue
-		}
-		if !d.reuse || len(line) > maxMemoLine {
-			step = d.values(line, step, true)
-			continue
-		}
-		if m := d.memos.at(number); m == nil || m.never {
-			step = d.values(line, step, true)
 		} else {
-			step = d.memorize(m, line, step)
+			step = d.values(line, step, true)
+		}
+		if d.reuse {
+			d.expect(line)
 		}
 	}
-}
-
-// repeat is values for the line that a memo holds.
-func (d *decoder) repeat(m *memo) int {
-	m.misses = 0
-	d.ev.Metrics = append(d.ev.Metrics, m.metrics...)
-	d.stats.Suspect += m.suspect
-	d.stats.UnknownKeys += m.unknownKeys
-	d.stats.UnknownLines += m.unknownLines
-	return m.next
-}
-
-// memorize is values for a line that the next record may repeat.
-func (d *decoder) memorize(m *memo, line string, step int) int {
-	n := len(d.memos.text)
-	d.memos.text = append(d.memos.text, line...)
-	line = unsafe.String(unsafe.SliceData(d.memos.text[n:]), len(line))
-	before, from := d.stats, len(d.ev.Metrics)
-	d.fields = false
-	next := d.values(line, step, true)
-	if m.misses++; d.fields || m.misses == maxMisses {
-		m.never = true
-		return next
-	}
-	m.line = line
-	m.metrics = append(m.metrics[:0], d.ev.Metrics[from:]...)
-	m.next = next
-	m.suspect = d.stats.Suspect - before.Suspect
-	m.unknownKeys = d.stats.UnknownKeys - before.UnknownKeys
-	m.unknownLines = d.stats.UnknownLines - before.UnknownLines
-	return next
 }
 
 // values reads a line of values, of which the first is expected to be the given
@@ -253,12 +209,14 @@ func (d *decoder) memorize(m *memo, line string, step int) int {
 func (d *decoder) values(line string, step int, learn bool) int {
 	// Values are nearly always those of the records before, in the same order:
 	// shape knows the bytes that lead to each, so that no name is looked up.
+	d.path, d.offPath = d.path[:0], false
 	for p := 0; p < len(line); {
 		if step >= len(d.shape) || !strings.HasPrefix(line[p:], d.shape[step].lead) {
 			step = d.shape.find(line[p:], step)
 		}
 		if step < len(d.shape) {
 			st := &d.shape[step]
+			d.path = append(d.path, uint8(step))
 			step++
 			p += len(st.lead)
 			for p < len(line) && line[p] == ' ' { // more of them than the last time
@@ -276,17 +234,21 @@ func (d *decoder) values(line string, step int, learn bool) int {
 			if p < len(line) {
 				d.stats.UnknownLines++
 			}
+			d.offPath = true
 			break
 		}
 		key := lookupKey(name)
-		if key != KeyUnknown && key < NumKeys && name == keyInfos[key].name {
+		if key != KeyUnknown && name == keyInfos[key].name {
 			name = keyInfos[key].name
 		} else {
 			name = strings.Clone(name)
 		}
 		if learn && len(d.shape) < maxShape {
-			d.shape = append(d.shape, shapeStep{strings.Clone(line[from:at]), key, name})
+			d.path = append(d.path, uint8(len(d.shape)))
+			d.shape = append(d.shape, shapeStep{strings.Clone(line[from:at]), key, keyInfos[key].kind, keyInfos[key].millis, name})
 			step = len(d.shape)
+		} else {
+			d.offPath = true
 		}
 		p = d.value(line, at, key, name)
 	}
@@ -314,9 +276,11 @@ func (sh shape) find(text string, expected int) int {
 }
 
 type shapeStep struct {
-	lead string // from the end of the value before: "  Lock_time: "
-	key  Key
-	name string
+	lead   string // from the end of the value before: "  Lock_time: "
+	key    Key
+	kind   Kind // of the values
+	millis bool
+	name   string
 }
 
 const maxShape = 128
@@ -361,7 +325,6 @@ func (d *decoder) headerLine(line string) {
 			return
 		}
 		e.Time, e.TimeSource = t.In(d.location()), TimeHeader
-		d.state.time = e.Time
 	case strings.HasPrefix(line, "User@Host:"):
 		d.user(line[len("User@Host:"):])
 	case strings.HasPrefix(line, "explain: "):
@@ -479,101 +442,125 @@ func cutKey(s string, p int) (name string, next int, ok bool) {
 
 // value reads the value of key at h[p:] into d.ev and returns where it ends.
 func (d *decoder) value(h string, p int, key Key, name string) int {
-	e := d.ev
-	if key >= NumKeys || key == KeyLogSlowRateLimit {
-		d.fields = true
-	}
-	switch key {
-	case keyFieldQueryTime:
-		return d.seconds(&e.QueryTime, FieldQueryTime, h, p, name)
-	case keyFieldLockTime:
-		return d.seconds(&e.LockTime, FieldLockTime, h, p, name)
-	case keyFieldRowsSent:
-		return d.number(&e.RowsSent, FieldRowsSent, h, p, name)
-	case keyFieldRowsExamined:
-		return d.number(&e.RowsExamined, FieldRowsExamined, h, p, name)
-	case keyFieldRowsAffected:
-		return d.number(&e.RowsAffected, FieldRowsAffected, h, p, name)
-	case keyFieldBytesSent:
-		return d.number(&e.BytesSent, FieldBytesSent, h, p, name)
-	case keyFieldThreadId, keyFieldId, keyFieldConnID:
-		return d.number(&e.ThreadID, FieldThreadID, h, p, name)
-	case keyFieldLastErrno, keyFieldErrno:
-		var n uint64
-		end := d.number(&n, FieldErrno, h, p, name)
-		e.Errno = int(n)
-		return end
-	case keyFieldKilled:
-		var n uint64
-		end := d.number(&n, FieldKilled, h, p, name)
-		e.Killed = int(n)
-		return end
-	case keyFieldSchema, keyFieldDB:
-		e.SetHas(FieldSchema)
-		v, end := schemaValue(h, p)
-		e.Schema = v
-		return end
-	case keyFieldStoredRoutine:
-		v, end := restOfLine(h, p)
-		e.StoredRoutine = v
-		return end
-	case keyFieldPlan:
-		v, end := restOfLine(h, p)
-		e.Plan = v
-		return end
-	case KeyUnknown:
-		v, end := textValue(h, p)
-		e.Metrics = append(e.Metrics, Metric{Name: name, Text: v})
-		d.stats.UnknownKeys++
-		return end
-	case KeyLogSlowRateLimit:
-		d.limited = true
-	}
-
 	info := &keyInfos[key]
-	var n int64
-	end, ok := p, true
-	switch info.kind {
+	if info.kind == KindText {
+		return d.text(h, p, key, name)
+	}
+	n, end := d.plain(h, p, info.kind, info.millis)
+	if end == p {
+		end = wordEnd(h, p)
+		t, ok := time.Duration(0), false
+		if info.kind == KindDuration {
+			t, ok = parseSecondsFloat(h[p:end])
+		}
+		if !ok {
+			d.suspect(key, name, h[p:end])
+			return end
+		}
+		if n = int64(t); info.millis {
+			n /= 1000
+		}
+	}
+	d.set(key, name, n, h[p:end])
+	return end
+}
+
+// plain reads the value at h[p:], of a kind other than text, and returns where it
+// ends: p if it is none that servers write nearly always.
+func (d *decoder) plain(h string, p int, kind Kind, millis bool) (n int64, end int) {
+	end = p
+	switch kind {
 	case KindCount, KindBytes:
 		n, end = scanCount(h, p)
 	case KindDuration:
 		var t time.Duration
-		if t, end = scanSeconds(h, p); info.millis {
+		if t, end = scanSeconds(h, p); millis {
 			t /= 1000
 		}
 		n = int64(t)
-	case KindText:
-		v, end := textValue(h, p)
-		*d.metric() = Metric{Key: key, Name: name, Text: v}
-		return end
 	case KindBool:
-		end = wordEnd(h, p)
-		n, ok = parseBool(h[p:end])
+		e := wordEnd(h, p)
+		if b, ok := parseBool(h[p:e]); ok {
+			return b, e
+		}
 	case KindTime:
-		end = wordEnd(h, p)
-		var t time.Time
-		if t, ok = d.clock.parse(h[p:end]); ok {
-			n = t.UnixNano()
+		e := wordEnd(h, p)
+		if t, ok := d.clock.parse(h[p:e]); ok {
+			return t.UnixNano(), e
 		}
 	}
-	if end == p || end < len(h) && h[end] > ' ' {
-		end, ok = wordEnd(h, p), false
-		if info.kind == KindDuration {
-			var t time.Duration
-			if t, ok = parseSecondsFloat(h[p:end]); info.millis {
-				t /= 1000
-			}
-			n = int64(t)
+	if end < len(h) && h[end] > ' ' {
+		return 0, p
+	}
+	return n, end
+}
+
+// text reads the value of key at h[p:], which is a text.
+func (d *decoder) text(h string, p int, key Key, name string) (end int) {
+	var v string
+	switch key {
+	case keyFieldSchema, keyFieldDB:
+		v, end = schemaValue(h, p)
+	case keyFieldStoredRoutine, keyFieldPlan:
+		v, end = restOfLine(h, p)
+	default:
+		v, end = textValue(h, p)
+		if key == KeyUnknown {
+			d.stats.UnknownKeys++
 		}
 	}
-	if !ok {
-		n = 0
-		d.stats.Suspect++
-	}
-	m := d.metric()
-	m.Key, m.Suspect, m.num = key, !ok, n
-	m.Name, m.Text = name, h[p:end]
+	d.set(key, name, 0, v)
 	return end
+}
+
+// set gives the event the value of key: a field, or one more metric.
+func (d *decoder) set(key Key, name string, n int64, text string) {
+	e := d.ev
+	if key < NumKeys {
+		m := d.metric()
+		m.Key, m.Suspect, m.num = key, false, n
+		m.Name, m.Text = name, text
+		if key == KeyLogSlowRateLimit {
+			d.limited = true
+		}
+		return
+	}
+	switch key {
+	case keyFieldQueryTime:
+		e.QueryTime = time.Duration(n)
+		e.has |= 1 << FieldQueryTime
+	case keyFieldLockTime:
+		e.LockTime = time.Duration(n)
+		e.has |= 1 << FieldLockTime
+	case keyFieldRowsSent:
+		e.RowsSent = uint64(n)
+		e.has |= 1 << FieldRowsSent
+	case keyFieldRowsExamined:
+		e.RowsExamined = uint64(n)
+		e.has |= 1 << FieldRowsExamined
+	case keyFieldRowsAffected:
+		e.RowsAffected = uint64(n)
+		e.has |= 1 << FieldRowsAffected
+	case keyFieldBytesSent:
+		e.BytesSent = uint64(n)
+		e.has |= 1 << FieldBytesSent
+	case keyFieldThreadId, keyFieldId, keyFieldConnID:
+		e.ThreadID = uint64(n)
+		e.has |= 1 << FieldThreadID
+	case keyFieldLastErrno, keyFieldErrno:
+		e.Errno = int(n)
+		e.has |= 1 << FieldErrno
+	case keyFieldKilled:
+		e.Killed = int(n)
+		e.has |= 1 << FieldKilled
+	case keyFieldSchema, keyFieldDB:
+		e.Schema = text
+		e.has |= 1 << FieldSchema
+	case keyFieldStoredRoutine:
+		e.StoredRoutine = text
+	case keyFieldPlan:
+		e.Plan = text
+	}
 }
 
 // metric adds a metric to the event, to be overwritten.
@@ -597,42 +584,22 @@ func wordEnd(h string, p int) int {
 	return p
 }
 
-// seconds reads the time at h[p:] into a field.
-func (d *decoder) seconds(to *time.Duration, f Field, h string, p int, name string) int {
-	t, end := scanSeconds(h, p)
-	if end > p && (end == len(h) || h[end] <= ' ') {
-		*to = t
-		d.ev.SetHas(f)
-		return end
-	}
-	end = wordEnd(h, p)
-	t, ok := parseSecondsFloat(h[p:end])
-	*to = t
-	d.given(f, ok, name, h[p:end])
-	return end
-}
-
-// number reads the number at h[p:] into a field.
-func (d *decoder) number(to *uint64, f Field, h string, p int, name string) int {
-	n, end := scanCount(h, p)
-	if end > p && (end == len(h) || h[end] <= ' ') {
-		*to = uint64(n)
-		d.ev.SetHas(f)
-		return end
-	}
-	end = wordEnd(h, p)
-	d.given(f, false, name, h[p:end])
-	return end
-}
-
 // given notes that a field has a value or, if not ok, keeps the value as suspect.
 func (d *decoder) given(f Field, ok bool, name, text string) {
 	if ok {
 		d.ev.SetHas(f)
 		return
 	}
+	d.suspect(KeyUnknown, name, text)
+}
+
+// suspect keeps a value that no server can mean.
+func (d *decoder) suspect(key Key, name, text string) {
+	if key >= NumKeys {
+		key = KeyUnknown
+	}
 	d.stats.Suspect++
-	d.ev.Metrics = append(d.ev.Metrics, Metric{Suspect: true, Name: name, Text: text})
+	d.ev.Metrics = append(d.ev.Metrics, Metric{Key: key, Suspect: true, Name: name, Text: text})
 }
 
 func (d *decoder) count(to *uint64, f Field, name, text string) {

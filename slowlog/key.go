@@ -146,6 +146,7 @@ const (
 	keyFieldDB
 	keyFieldStoredRoutine
 	keyFieldPlan
+	numAllKeys
 )
 
 // A Kind is the type of a metric's value.
@@ -170,7 +171,7 @@ type keyInfo struct {
 	millis bool // a duration in milliseconds; the others are in seconds
 }
 
-var keyInfos = [NumKeys]keyInfo{
+var keyInfos = [numAllKeys]keyInfo{
 	KeyQCHit:                     {name: "QC_hit", kind: KindBool},
 	KeyFullScan:                  {name: "Full_scan", kind: KindBool},
 	KeyFullJoin:                  {name: "Full_join", kind: KindBool},
@@ -271,6 +272,23 @@ var keyInfos = [NumKeys]keyInfo{
 	KeyHasMoreResults:            {name: "Has_more_results", kind: KindBool},
 	KeySucc:                      {name: "Succ", kind: KindBool},
 	KeyIsExplicitTxn:             {name: "IsExplicitTxn", kind: KindBool},
+
+	keyFieldQueryTime:     {name: "Query_time", kind: KindDuration},
+	keyFieldLockTime:      {name: "Lock_time", kind: KindDuration},
+	keyFieldRowsSent:      {name: "Rows_sent", kind: KindCount},
+	keyFieldRowsExamined:  {name: "Rows_examined", kind: KindCount},
+	keyFieldRowsAffected:  {name: "Rows_affected", kind: KindCount},
+	keyFieldBytesSent:     {name: "Bytes_sent", kind: KindBytes},
+	keyFieldLastErrno:     {name: "Last_errno", kind: KindCount},
+	keyFieldErrno:         {name: "Errno", kind: KindCount},
+	keyFieldKilled:        {name: "Killed", kind: KindCount},
+	keyFieldThreadId:      {name: "Thread_id", kind: KindCount},
+	keyFieldId:            {name: "Id", kind: KindCount},
+	keyFieldConnID:        {name: "Conn_ID", kind: KindCount},
+	keyFieldSchema:        {name: "Schema", kind: KindText},
+	keyFieldDB:            {name: "DB", kind: KindText},
+	keyFieldStoredRoutine: {name: "Stored_routine", kind: KindText},
+	keyFieldPlan:          {name: "Plan", kind: KindText},
 }
 
 // String returns the name that logs write; of several spellings the commonest.
@@ -308,32 +326,11 @@ func lookupKey(name string) Key {
 
 // keysByName holds each name as logs write it, and in lower case.
 var keysByName = func() map[string]Key {
-	m := make(map[string]Key, 2*int(NumKeys)+2*len(fieldKeys))
-	add := func(name string, k Key) { m[name], m[strings.ToLower(name)] = k, k }
-	for k := KeyUnknown + 1; k < NumKeys; k++ {
-		add(keyInfos[k].name, k)
-	}
-	for name, k := range fieldKeys {
-		add(name, k)
+	m := make(map[string]Key, 2*len(keyInfos))
+	for k, info := range keyInfos {
+		if info.name != "" {
+			m[info.name], m[strings.ToLower(info.name)] = Key(k), Key(k)
+		}
 	}
 	return m
 }()
-
-var fieldKeys = map[string]Key{
-	"Query_time":     keyFieldQueryTime,
-	"Lock_time":      keyFieldLockTime,
-	"Rows_sent":      keyFieldRowsSent,
-	"Rows_examined":  keyFieldRowsExamined,
-	"Rows_affected":  keyFieldRowsAffected,
-	"Bytes_sent":     keyFieldBytesSent,
-	"Last_errno":     keyFieldLastErrno,
-	"Errno":          keyFieldErrno,
-	"Killed":         keyFieldKilled,
-	"Thread_id":      keyFieldThreadId,
-	"Id":             keyFieldId,
-	"Conn_ID":        keyFieldConnID,
-	"Schema":         keyFieldSchema,
-	"DB":             keyFieldDB,
-	"Stored_routine": keyFieldStoredRoutine,
-	"Plan":           keyFieldPlan,
-}

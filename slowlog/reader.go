@@ -58,8 +58,8 @@ func (r *Reader) ReadBefore(end int64) (*Event, error) {
 	r.dec.ev = &r.ev
 	r.dec.clock.loc = r.dec.location()
 	r.dec.scratch = r.dec.scratch[:0]
-	if len(r.dec.memos.text) > maxMemoText {
-		r.dec.memos.reset()
+	if len(r.dec.expected.text) > maxExpectedText {
+		r.dec.expected.forget()
 	}
 	for {
 		if r.start == r.end && r.eof {

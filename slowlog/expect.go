@@ -1,0 +1,312 @@
+package slowlog
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// expected is what the headers of a log have looked like, line by line. Nearly
+// every line of a header has the names that a line of the header before had, in
+// the same order, and often the same values, too:
+//
+//	# Query_time: 0.000237  Lock_time: 0.000004 Rows_sent: 1  Rows_examined: 1
+//	# Filesort: No  Filesort_on_disk: No  Merge_passes: 0
+//
+// To compare what stands between the values, or all of the line, takes a fraction
+// of what it takes to find out what a line is, where it ends and what is in it. A
+// line that is not as expected is read like any other, and so are those behind it
+// in the header.
+type expected struct {
+	lines []expectedLine // in the order in which headers have them
+	at    int            // in lines, behind the last that the present header has
+	text  []byte         // of repeated lines; events refer to it
+}
+
+type expectedLine struct {
+	kind  lineKind
+	width int // of the time of a timeLine
+
+	// Of a line of values: what leads to each value, and the same as numbers of
+	// the shape's steps.
+	steps   []shapeStep
+	path    []uint8
+	query   bool  // the first value is Query_time
+	schema  bool  // one is the schema, whose end hangs on all of the line
+	unknown int64 // values of names that this package does not know
+
+	// The line as some record had it, if that is expected of the next, too.
+	text    string
+	metrics []Metric
+	missed  bool // by the last record
+	credit  int8 // falls with each miss, to 0 where the text is not worth a look
+}
+
+type lineKind uint8
+
+const (
+	valuesLine lineKind = iota
+	timeLine
+	userLine
+)
+
+const (
+	maxExpected     = 64
+	maxExpectedText = 64 << 10
+	maxRepeated     = 200 // bytes of a line
+	maxCredit       = 64
+)
+
+// forget forgets the lines' texts. No event refers to them any more.
+func (x *expected) forget() {
+	x.text = x.text[:0]
+	for i := range x.lines {
+		x.lines[i].text = ""
+	}
+}
+
+// readExpected reads into d.ev the header lines from s[i:] on that are as
+// expected, and returns where the first other one starts.
+func (d *decoder) readExpected(s string, i int, h *header) (next int) {
+	start := i
+	x := &d.expected
+	for n := 0; n < len(x.lines) && i < len(s) && s[i] == '#'; n++ {
+		l := &x.lines[n]
+		switch l.kind {
+		case timeLine:
+			next = d.expectedTime(l, s, i, h)
+		case userLine:
+			next = d.expectedUser(s, i, h)
+		default:
+			next = d.expectedValues(l, s, i, h)
+		}
+		if next < 0 { // begin anew: the event has values that the line does not have
+			*h = header{}
+			d.begin(s, start)
+			return start
+		}
+		if next-start > maxHeader {
+			break
+		}
+		if next > 0 {
+			i, x.at = next, n+1
+		}
+	}
+	return i
+}
+
+// expectedTime reads the line at s[i:] if it is a "# Time" line, and returns where
+// the next one starts, or 0. The other functions of this kind do the same: what
+// they read of a line that is not as expected, another reading finds again.
+func (d *decoder) expectedTime(l *expectedLine, s string, i int, h *header) (next int) {
+	p := i + len(timePrefix)
+	end := p + l.width
+	if next = behindLine(s, end); next == 0 || s[i:p] != timePrefix || h.timed || h.user && h.queryTime {
+		return 0
+	}
+	t, ok := d.clock.parse(s[p:end])
+	if !ok {
+		return 0
+	}
+	d.ev.Time, d.ev.TimeSource = t.In(d.location()), TimeHeader
+	h.timed = true
+	return next
+}
+
+func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
+	if h.user || !strings.HasPrefix(s[i:], userPrefix) {
+		return 0
+	}
+	end, next, ok := cutLine(s, i, false)
+	if !ok || strings.IndexByte(s[i+len(userPrefix):end], '@') < 0 {
+		return 0
+	}
+	suspect, metrics := d.stats.Suspect, len(d.ev.Metrics)
+	if d.user(s[i+len(userPrefix) : end]); d.stats.Suspect > suspect {
+		d.stats.Suspect, d.ev.Metrics = suspect, d.ev.Metrics[:metrics]
+		return 0
+	}
+	h.user = true
+	return next
+}
+
+// expectedValues returns -1 if not.
+func (d *decoder) expectedValues(l *expectedLine, s string, i int, h *header) (next int) {
+	e := d.ev
+	if end := i + len(l.text); l.text != "" && end <= len(s) && s[i:end] == l.text {
+		if next := behindLine(s, end); next > 0 {
+			l.missed, l.credit = false, min(l.credit+1, maxCredit)
+			e.Metrics = append(e.Metrics, l.metrics...)
+			d.unknownKeys += l.unknown
+			return next
+		}
+	}
+	if l.query && h.queryTime {
+		return 0
+	}
+	from := len(e.Metrics)
+	end := d.readSteps(l.steps, s, i)
+	if next = behindLine(s, end); end == 0 || next == 0 {
+		e.Metrics = e.Metrics[:from]
+		if l.schema && e.Has(FieldSchema) {
+			return -1
+		}
+		return 0
+	}
+	if l.query {
+		h.queryTime, h.query = true, i
+	}
+	d.unknownKeys += l.unknown
+	if l.credit > 0 {
+		if l.text == "" || l.missed {
+			d.repeat(l, s[i:end], from)
+		}
+		l.missed = true
+		l.credit--
+	}
+	return next
+}
+
+// readSteps reads the values that the steps lead to from s[p:] and returns where
+// the last one ends, 0 if s has not exactly the steps or a value is not plain.
+func (d *decoder) readSteps(steps []shapeStep, s string, p int) (end int) {
+	for i := range steps {
+		st := &steps[i]
+		if !strings.HasPrefix(s[p:], st.lead) {
+			return 0
+		}
+		p += len(st.lead)
+		end, n := p, int64(0)
+		if st.kind != KindText {
+			n, end = d.plain(s, p, st.kind, st.millis)
+		} else if end = wordEnd(s, p); end > p && s[end-1] == ':' {
+			return 0 // may be the next name
+		}
+		if end == p {
+			return 0
+		}
+		d.set(st.key, st.name, n, s[p:end])
+		p = end
+	}
+	return p
+}
+
+// repeat expects the line, whose metrics are the event's last ones, of the next
+// record, too.
+func (d *decoder) repeat(l *expectedLine, line string, from int) {
+	if len(line) > maxRepeated {
+		l.credit = 1
+		return
+	}
+	n := len(d.expected.text)
+	d.expected.text = append(d.expected.text, line...)
+	l.text = unsafe.String(unsafe.SliceData(d.expected.text[n:]), len(line))
+	d.ev.Metrics = d.ev.Metrics[:from]
+	d.readSteps(l.steps, l.text, 0) // the same, with the texts where they stay
+	l.metrics = append(l.metrics[:0], d.ev.Metrics[from:]...)
+}
+
+// behindLine returns where the line behind the line end at s[i:] starts, or 0 if
+// there is no line end.
+func behindLine(s string, i int) int {
+	switch {
+	case i < len(s) && s[i] == '\n':
+		return i + 1
+	case i+1 < len(s) && s[i] == '\r' && s[i+1] == '\n':
+		return i + 2
+	}
+	return 0
+}
+
+// expect adds a line, which was just read into d.ev, to what is expected behind
+// the header's lines before it.
+func (d *decoder) expect(line string) {
+	x := &d.expected
+	var l expectedLine
+	switch {
+	case line[0] != '#':
+		return
+	case !isSpecial(line):
+		if d.offPath || !d.predictable() {
+			return
+		}
+		l.path = d.path
+	case strings.HasPrefix(line, userPrefix):
+		l.kind = userLine
+	case strings.HasPrefix(line, timePrefix) && len(line) < len(timePrefix)+40:
+		l.kind, l.width = timeLine, len(line)-len(timePrefix)
+	default:
+		return
+	}
+	for n := x.at; n < len(x.lines); n++ {
+		if m := &x.lines[n]; m.kind == l.kind && bytes.Equal(m.path, l.path) {
+			m.width = l.width
+			x.at = n + 1
+			return
+		}
+	}
+	if len(x.lines) == maxExpected {
+		return
+	}
+	if l.kind == valuesLine {
+		l.path = bytes.Clone(l.path)
+		l.query = strings.HasPrefix(line, "# Query_time:")
+		l.credit = 8
+		for _, n := range l.path {
+			st := d.shape[n]
+			l.steps = append(l.steps, st)
+			if st.key == KeyUnknown {
+				l.unknown++
+			}
+			l.schema = l.schema || st.key == keyFieldSchema
+			if st.key >= NumKeys || st.key == KeyLogSlowRateLimit {
+				l.credit = 0 // its metrics are not all of it
+			}
+		}
+	}
+	x.lines = slices.Insert(x.lines, x.at, l)
+	x.at++
+}
+
+// predictable reports whether the path that the last line took can be followed by
+// readSteps: one that does not hang on what stands behind a value.
+func (d *decoder) predictable() bool {
+	schema := false
+	for i, n := range d.path {
+		st := &d.shape[n]
+		switch {
+		case st.key == keyFieldStoredRoutine, st.key == keyFieldPlan: // to the end of the line
+			return false
+		case st.key == keyFieldSchema, strings.Contains(st.lead, "Schema: "):
+			// See schemaValue and brokenSchema.
+			if st.key != keyFieldSchema || i+1 == len(d.path) || !hasSchemaEnd(d.shape[d.path[i+1]].lead) {
+				return false
+			}
+			schema = true
+		case st.key == keyFieldDB && i+1 < len(d.path):
+			return false
+		case schema && st.kind == KindText:
+			return false
+		}
+	}
+	return len(d.path) > 0 && len(d.path) <= maxShape
+}
+
+// names gives out one copy of each of the schemas that "use" lines name over and
+// over.
+type names map[string]string
+
+const maxNamesKept = 1 << 10
+
+func (n *names) keep(s string) string {
+	if k, ok := (*n)[s]; ok {
+		return k
+	}
+	if *n == nil || len(*n) >= maxNamesKept {
+		*n = make(names)
+	}
+	k := strings.Clone(s)
+	(*n)[k] = k
+	return k
+}
