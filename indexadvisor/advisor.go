@@ -270,7 +270,7 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 		if err == nil {
 			err = r.measure(ctx, a)
 		}
-		if errors.Is(err, ErrBusy) || ctx.Err() != nil {
+		if errors.Is(err, ErrBusy) || err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		if err != nil {

@@ -25,6 +25,7 @@ type block struct {
 	outer    *block // the block whose rows this one depends on, nil if none
 	depends  bool   // names columns of outer blocks
 	dml      bool   // single-table UPDATE or DELETE: neither covering nor condition pushdown
+	limited  bool   // an UPDATE or DELETE with ORDER BY or LIMIT
 	conds    []condition
 	opaque   bool // has aggregates, windows or such: conditions from outside stay outside
 }
@@ -77,6 +78,8 @@ type analysis struct {
 	notes   []string
 	writes  []write
 	depth   int
+	// references and conditions are how many there were, as both are bounded.
+	references, conditions int
 	// fixed are the subqueries whose value does not depend on the row.
 	fixed map[*ast.SubqueryExpr]bool
 }
@@ -194,7 +197,7 @@ func (a *analysis) changed(with *ast.WithClause, from *ast.TableRefsClause, wher
 	if err := a.from(b, sc, from.TableRefs, nil); err != nil {
 		return nil, nil, err
 	}
-	b.dml = len(b.accesses) == 1
+	b.dml, b.limited = len(b.accesses) == 1, order != nil || limit != nil
 	a.where(b, sc, where)
 	a.orderBy(b, sc, order, nil)
 	b.limit = limitOf(limit)
@@ -304,7 +307,7 @@ func (a *analysis) with(w *ast.WithClause, sc *scope) error {
 // selectStmt analyses a SELECT as a block of its own.
 func (a *analysis) selectStmt(s *ast.SelectStmt, outer *scope, ctes map[string]*ast.CommonTableExpression) (source, error) {
 	if a.depth++; a.depth > 50 {
-		return source{}, errors.New("it nests too deep")
+		return source{}, fmt.Errorf("%w: it nests too deep", ErrSyntax)
 	}
 	defer func() { a.depth-- }()
 	b := a.newBlock()
@@ -561,14 +564,28 @@ func (a *analysis) where(b *block, sc *scope, e ast.ExprNode) {
 		if a.semijoin(b, sc, c) {
 			continue
 		}
-		a.subqueries(b, sc, c)
+		known, done := a.looked(b, sc, c)
+		if done {
+			continue
+		}
+		if !known {
+			a.subqueries(b, sc, c)
+		}
 		a.file(b, condition{expr: c, scope: sc})
 	}
 }
 
+// maxConditions is how many conditions of a statement are looked into; a condition
+// on a UNION is one of each of its parts.
+const maxConditions = 3000
+
 // file puts a condition where it belongs: into the block of a derived table
 // if all its columns come from there, else into this one.
 func (a *analysis) file(b *block, c condition) {
+	if a.conditions++; a.conditions > maxConditions {
+		a.note("the statement has more than %d conditions: those after them are not looked into", maxConditions)
+		return
+	}
 	var target *source
 	ok := true
 	sqlparse.Walk(c.expr, func(n ast.Node) bool {
@@ -595,6 +612,7 @@ func (a *analysis) file(b *block, c condition) {
 	switch {
 	case !ok || target == nil || len(c.inner) > 0:
 	case target.parts != nil:
+		a.conditions += len(target.parts) - 1
 		for _, part := range target.parts {
 			// The part's columns under the names of the union's.
 			inside := source{name: target.name, fields: map[string]ref{}}

@@ -157,7 +157,7 @@ func implied(or *ast.BinaryOperationExpr) []ast.ExprNode {
 			}
 			i := slices.IndexFunc(lists, func(l list) bool { return l.column.Name.String() == c.Name.String() })
 			switch {
-			case i < 0 && k == 0:
+			case i < 0 && k == 0 && len(lists) < MaxPredicates:
 				lists = append(lists, list{c, []ast.ExprNode{value}})
 			case i >= 0 && len(lists[i].values) == k:
 				lists[i].values = append(lists[i].values, value)

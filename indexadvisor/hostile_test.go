@@ -3,6 +3,7 @@ package indexadvisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -61,6 +62,44 @@ func TestHostileStatementsTakeBoundedMemory(t *testing.T) {
 			if got, want := after.TotalAlloc-before.TotalAlloc, uint64(400<<20); got > want {
 				t.Errorf("%s, %d times: %d allocated, want %d at most", name, n, got, want)
 			}
+		}
+	}
+}
+
+// Few lines of WITH unfold to any number of tables, and conditions on a UNION to one
+// for each part: what is looked into is bounded, and the notes say that it is not all.
+func TestUnfoldedStatementsAreBounded(t *testing.T) {
+	m := newMemory(t)
+	m.add("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, KEY ka (a))", 1200, func(i int) []any { return []any{i, i % 7, i % 3} })
+	doubled := func(format string) string {
+		s := "WITH c0 AS (SELECT a, b FROM t)"
+		for i := range 12 {
+			s += ", " + strings.ReplaceAll(strings.ReplaceAll(format, "new", fmt.Sprint("c", i+1)), "old", fmt.Sprint("c", i))
+		}
+		return s + " SELECT * FROM c12 WHERE a = 1"
+	}
+	union := "SELECT a, b FROM t"
+	for range 200 {
+		union += " UNION ALL SELECT b, a FROM t"
+	}
+	for name, c := range map[string]struct{ sql, note string }{
+		"joins":                 {doubled("new AS (SELECT x.a FROM old x, old y)"), "more than 1000 tables"},
+		"unions":                {doubled("new AS (SELECT a FROM old UNION SELECT a FROM old)"), "more than 1000 tables"},
+		"subqueries":            {doubled("new AS (SELECT (SELECT MAX(a) FROM old) a, (SELECT MIN(a) FROM old) b)"), "more than 1000 tables"},
+		"conditions":            {"SELECT * FROM t WHERE a = 1" + strings.Repeat(" AND b <> a", 5000), "more than 3000 conditions"},
+		"conditions on a union": {"SELECT * FROM (" + union + ") d WHERE a = 1" + strings.Repeat(" AND b = 2", 20), "more than 3000 conditions"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		a, err := New(&m.Rows, Options{}).Advise(context.Background(), Query{Schema: "s", SQL: c.sql})
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		wantNote(t, a, c.note)
+		if got, want := after.TotalAlloc-before.TotalAlloc, uint64(400<<20); got > want {
+			t.Errorf("%s: %d allocated, want %d at most", name, got, want)
 		}
 	}
 }

@@ -135,7 +135,21 @@ func joinable(server Server, inner, outer *Column) bool {
 	return true
 }
 
+// maxReferences is how many tables a statement may name to be looked into as a
+// whole, those in its views and WITH clauses counted each time that they are read:
+// a dozen lines of WITH, each of which reads the one before twice, make thousands.
+const maxReferences = 1000
+
 func (a *analysis) tableSource(b *block, sc *scope, ts *ast.TableSource, before []*access) error {
+	if a.references++; a.references > maxReferences {
+		a.note("the statement reads more than %d tables, with its views and WITH tables unfolded: those after them are not looked into", maxReferences)
+		name := ts.AsName.O
+		if n, ok := ts.Source.(*ast.TableName); ok && name == "" {
+			name = n.Name.O
+		}
+		sc.sources = append(sc.sources, source{name: name})
+		return nil
+	}
 	switch n := ts.Source.(type) {
 	case *ast.Join:
 		return a.join(b, sc, n, before)
@@ -297,36 +311,70 @@ func mergeable(s *ast.SelectStmt) bool {
 		s.Kind == ast.SelectStmtKindSelect && s.Fields != nil && !hasAggregate(s.Fields) && !hasWindow(s.Fields)
 }
 
-// semijoin merges EXISTS (SELECT …) and x IN (SELECT …) into the block.
-func (a *analysis) semijoin(b *block, sc *scope, e ast.ExprNode) bool {
-	var sub *ast.SubqueryExpr
-	var left ast.ExprNode
-	anti := false
+// membership takes apart EXISTS (SELECT …), x IN (SELECT …) and what is the same
+// as the latter, x = ANY (SELECT …). left is x, nil for EXISTS; anti says that the
+// rows wanted are those without a match.
+func membership(e ast.ExprNode) (sub *ast.SubqueryExpr, left ast.ExprNode, anti bool) {
 	switch x := bare(e).(type) {
 	case *ast.ExistsSubqueryExpr:
 		sub, _ = bare(x.Sel).(*ast.SubqueryExpr)
-		anti = x.Not
+		return sub, nil, x.Not
 	case *ast.PatternInExpr:
 		if x.Sel != nil {
 			sub, _ = bare(x.Sel).(*ast.SubqueryExpr)
-			left, anti = x.Expr, x.Not
+			return sub, x.Expr, x.Not
+		}
+	case *ast.CompareSubqueryExpr:
+		if x.Op == opcode.EQ && !x.All || x.Op == opcode.NE && x.All {
+			sub, _ = bare(x.R).(*ast.SubqueryExpr)
+			return sub, x.L, x.All
 		}
 	case *ast.UnaryOperationExpr:
-		if ex, ok := bare(x.V).(*ast.ExistsSubqueryExpr); ok && (x.Op == opcode.Not || x.Op == opcode.Not2) {
-			sub, _ = bare(ex.Sel).(*ast.SubqueryExpr)
-			anti = !ex.Not
+		if x.Op == opcode.Not || x.Op == opcode.Not2 {
+			sub, left, anti = membership(x.V)
+			return sub, left, !anti
 		}
 	}
+	return nil, nil, false
+}
+
+// flat takes off a subquery what makes no difference to whether a row is in it.
+func flat(s *ast.SelectStmt, exists bool) *ast.SelectStmt {
+	c := *s
+	c.OrderBy = nil
+	if exists {
+		c.Limit = nil
+	}
+	if c.Having == nil && c.Fields != nil && !hasAggregate(c.Fields) && !hasWindow(c.Fields) {
+		c.GroupBy, c.Distinct = nil, false
+	}
+	return &c
+}
+
+// rowByRow says whether the server runs an IN subquery of a block for each row, as it
+// does where it can neither join it nor keep its result.
+func (a *analysis) rowByRow(b *block) bool {
+	if a.server.MariaDB {
+		return b.dml && !a.server.atLeast(11, 1, 0)
+	}
+	return b.dml && b.limited
+}
+
+// semijoin merges EXISTS (SELECT …) and x IN (SELECT …) into the block.
+func (a *analysis) semijoin(b *block, sc *scope, e ast.ExprNode) bool {
+	sub, left, anti := membership(e)
 	if sub == nil {
 		return false
 	}
 	s, ok := sub.Query.(*ast.SelectStmt)
-	if ok && left == nil && s.Limit != nil {
-		c := *s // EXISTS needs no LIMIT
-		c.Limit = nil
-		s = &c
+	if !ok {
+		return false
 	}
-	if !ok || !mergeable(s) || b.dml && a.server.MariaDB && !a.server.atLeast(11, 1, 0) && !anti {
+	if s.Limit != nil && left != nil {
+		a.note("the servers refuse a LIMIT right inside IN (SELECT …): join a derived table that has the LIMIT")
+	}
+	s = flat(s, left == nil)
+	if !mergeable(s) || a.rowByRow(b) && !anti {
 		return false
 	}
 	inside := &scope{outer: sc, block: b}
@@ -347,22 +395,123 @@ func (a *analysis) semijoin(b *block, sc *scope, e ast.ExprNode) bool {
 		return undo()
 	}
 	if left != nil {
-		if len(s.Fields.Fields) != 1 || s.Fields.Fields[0].Expr == nil {
+		list := columnsOf(left)
+		if len(s.Fields.Fields) != len(list) {
 			return undo()
 		}
-		inner := s.Fields.Fields[0].Expr
-		a.uses(inside, inner)
-		l, lok := bare(left).(*ast.ColumnNameExpr)
-		r, rok := bare(inner).(*ast.ColumnNameExpr)
-		if lok && rok {
-			lr, rr := sc.resolve(l.Name), inside.resolve(r.Name)
-			if lr.access != nil && rr.access != nil && slices.Contains(b.accesses, lr.access) && lr.access != rr.access {
-				b.edges = append(b.edges, a.edge(lr, rr))
+		for i, f := range s.Fields.Fields {
+			if f.Expr == nil {
+				return undo()
+			}
+			a.uses(inside, f.Expr)
+			if c, ok := bare(f.Expr).(*ast.ColumnNameExpr); ok {
+				if r := inside.resolve(c.Name); r.column != nil || !inside.unknown(c.Name) {
+					a.match(b, sc, list[i], r, c.Name.Name.O)
+				}
 			}
 		}
 	}
 	a.where(b, inside, s.Where)
+	if anti {
+		// What finds no match filters none of the tables outside.
+		for i := conds; i < len(b.conds); i++ {
+			b.conds[i].inner = b.accesses[start:]
+		}
+		for _, x := range b.accesses[start:] {
+			x.nulls = true
+		}
+	}
 	return true
+}
+
+// columnsOf lists the parts of a row, or the one expression.
+func columnsOf(e ast.ExprNode) []ast.ExprNode {
+	if row, ok := bare(e).(*ast.RowExpr); ok {
+		return row.Values
+	}
+	return []ast.ExprNode{e}
+}
+
+// match files left = inner, where inner is a column of a subquery, called name, and
+// left an expression of the scope around it. Either may have the other's name.
+func (a *analysis) match(b *block, sc *scope, left ast.ExprNode, inner ref, name string) {
+	alias := func(table, column string) *ast.ColumnNameExpr {
+		return &ast.ColumnNameExpr{Name: &ast.ColumnName{Table: ast.NewCIStr(table), Name: ast.NewCIStr(column)}}
+	}
+	const within, around = " within", " around" // no table is called so
+	both := []source{{name: within, fields: map[string]ref{strings.ToLower(name): inner}}}
+	if c, ok := bare(left).(*ast.ColumnNameExpr); ok {
+		both = append(both, source{name: around, fields: map[string]ref{c.Name.Name.L: sc.resolve(c.Name)}})
+		left = alias(around, c.Name.Name.O)
+	} else {
+		sc = &scope{sources: sc.sources, outer: sc.outer}
+		both = append(sc.sources[:len(sc.sources):len(sc.sources)], both...)
+	}
+	a.file(b, condition{expr: &ast.BinaryOperationExpr{Op: opcode.EQ, L: left, R: alias(within, name)}, scope: &scope{sources: both, outer: sc.outer}})
+}
+
+// looked analyses an IN subquery that is not merged, if the server uses it to look
+// rows up. A UNION, and any where rowByRow says so, is run for each row, and its
+// columns are looked up by the row's values: then the condition remains. MariaDB
+// joins the result of others, so that nothing of the condition remains: done is true.
+func (a *analysis) looked(b *block, sc *scope, e ast.ExprNode) (known, done bool) {
+	sub, left, anti := membership(e)
+	if sub == nil || left == nil {
+		return false, false
+	}
+	list := columnsOf(left)
+	_, union := sub.Query.(*ast.SetOprStmt)
+	switch {
+	case union || a.rowByRow(b):
+		parts, err := a.query(sub.Query, sc)
+		if err != nil {
+			a.note("a subquery is not looked into: %v", err)
+			return true, false
+		}
+		for _, p := range parts {
+			if p.block == nil || len(p.order) != len(list) {
+				continue
+			}
+			p.block.depends, p.block.outer = true, b
+			for i, name := range p.order {
+				if r := p.fields[name]; r.access != nil && slices.Contains(p.block.accesses, r.access) {
+					a.match(p.block, sc, list[i], r, r.column.Name)
+				}
+			}
+		}
+		if union {
+			a.note("a UNION inside IN (…) is run again for each row: a derived table around it, as in IN (SELECT x FROM (… UNION …) d), is made once, and its rows can be looked up")
+		}
+		return true, false
+	case a.server.MariaDB && !anti && !b.dml:
+		a.subqueries(b, sc, sub)
+		if !a.fixed[sub] {
+			return true, false
+		}
+		b.accesses = append(b.accesses, &access{id: len(b.accesses), alias: "the subquery"})
+		for _, l := range list {
+			a.match(b, sc, l, ref{}, "the subquery's value")
+		}
+		return true, true
+	}
+	if s, ok := sub.Query.(*ast.SelectStmt); ok && s.Limit == nil && !anti && !b.dml {
+		a.note("MySQL makes the result of IN (SELECT …) with HAVING or aggregates once, and then checks every row outside against it: joined as a derived table, its rows can be looked up")
+	}
+	return false, false
+}
+
+// query analyses a query within a scope, and returns its parts: one, or those of a
+// UNION.
+func (a *analysis) query(n ast.ResultSetNode, sc *scope) ([]source, error) {
+	if s, ok := n.(*ast.SelectStmt); ok {
+		src, err := a.selectStmt(s, sc, nil)
+		return []source{src}, err
+	}
+	if s, ok := n.(*ast.SetOprStmt); ok {
+		src, err := a.union(s, sc, nil)
+		return src.parts, err
+	}
+	return nil, nil
 }
 
 // subqueries analyses every subquery in e as a block of its own.

@@ -2,6 +2,7 @@ package indexadvisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -228,6 +229,22 @@ func TestAdviceSoFarWhenTimeEnds(t *testing.T) {
 	a, err := New(&slow{&m.Rows, 2, cancel}, Options{}).AdviseAll(ctx, qs)
 	if err == nil && !a.Incomplete {
 		t.Errorf("neither an error nor incomplete advice: %+v", a)
+	}
+}
+
+// The context may end at any count, the last one as well.
+func TestContextEndsAtAnyCount(t *testing.T) {
+	for after := range 4 {
+		m := wide(t, "")
+		ctx, cancel := context.WithCancel(context.Background())
+		a, err := New(&slow{&m.Rows, after, cancel}, Options{}).Advise(ctx, Query{Schema: "s", SQL: "SELECT * FROM t WHERE a = 1 AND v IN (SELECT b FROM t WHERE b = 2)"})
+		switch ended := ctx.Err() != nil; {
+		case err != nil && !errors.Is(err, context.Canceled), err == nil && ended && !a.Incomplete:
+			t.Errorf("ended at count %d: advice %+v, error %v", after, a, err)
+		case !ended && err != nil:
+			t.Errorf("not ended: %v", err)
+		}
+		cancel()
 	}
 }
 
