@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func viewOf(c *Class) classView {
 		SessionSampled: c.SessionSampled(), Timeline: c.Timeline(), PerconaIDs: c.PerconaIDs(),
 	}
 	for _, m := range c.Measures() {
-		if h := c.Histogram(m); h != nil {
+		if h := c.Histogram(m); h.Observed() > 0 {
 			v.Histograms[m.String()] = logicalOf(h)
 		}
 		v.Summaries[m.String()] = logicalOf(&Histogram{Summary: *c.Summary(m)})
@@ -389,6 +390,31 @@ func TestCountsAreWeighted(t *testing.T) {
 	}
 	if c.CountError() == 0 || p.CountError() != c.CountError() {
 		t.Errorf("errors of counts: got %v and %v, want the same above 0", c.CountError(), p.CountError())
+	}
+}
+
+// A general log has no query times, and a rate may be known all the same.
+func TestACountWithoutQueryTimesHasAnError(t *testing.T) {
+	errorOf := func(o slowlog.Event) float64 {
+		var a Aggregator
+		for range 50 {
+			a.Add(&o)
+		}
+		p := a.Profile()
+		c := p.Top(1, ByCount)[0]
+		if p.CountError() != c.CountError() {
+			t.Errorf("errors of counts: class %v, profile %v, want the same", c.CountError(), p.CountError())
+		}
+		return c.CountError()
+	}
+	timed := slowlog.Event{Query: "SELECT 1", Weight: 100}
+	timed.SetHas(slowlog.FieldQueryTime)
+	want := errorOf(timed)
+	if got := errorOf(slowlog.Event{Query: "SELECT 1", Weight: 100}); math.Abs(got-want) > 1e-9*want || want == 0 {
+		t.Errorf("got %v, want %v as with query times", got, want)
+	}
+	if got := errorOf(slowlog.Event{Query: "SELECT 1", Weight: 1}); got != 0 {
+		t.Errorf("of a whole log: %v, want 0", got)
 	}
 }
 

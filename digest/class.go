@@ -2,6 +2,7 @@ package digest
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -108,9 +109,18 @@ func (c *Class) Key() []string {
 
 // CountError returns the standard error of Count; see Summary.CountError.
 func (c *Class) CountError() float64 {
-	// The events that give no query time are in Count, and not in QueryTime.
-	if n := c.QueryTime.Count(); n > 0 {
-		return c.QueryTime.CountError() * c.Count / n
+	return countError(&c.QueryTime.h.Summary, c.Count, c.Observed)
+}
+
+// countError is the standard error of a count, by the events among them whose
+// weights are known one by one: those that give a query time. Where none does, the
+// weights count as equal.
+func countError(timed *Summary, count float64, observed uint64) float64 {
+	switch {
+	case timed.n > 0:
+		return timed.CountError() * count / timed.Count()
+	case observed > 0:
+		return math.Sqrt(count * max(0, count/float64(observed)-1))
 	}
 	return 0
 }
@@ -142,8 +152,8 @@ func (c *Class) Summary(m Measure) *Summary {
 }
 
 // Histogram returns the histogram of a measure: QueryTime, LockTime,
-// RowsExamined or one of Options.Histograms. It is nil of another one and empty
-// if no event has it.
+// RowsExamined or one of Options.Histograms. It is empty of another one, and if no
+// event has it.
 func (c *Class) Histogram(m Measure) *Histogram {
 	switch m {
 	case QueryTime:
@@ -154,14 +164,11 @@ func (c *Class) Histogram(m Measure) *Histogram {
 		return &c.RowsExamined
 	}
 	for i, d := 0, c.details(); i < len(d.measures); i++ {
-		if dm := &d.measures[i]; dm.measure == m {
-			if dm.hist {
-				return &dm.h
-			}
-			return nil
+		if dm := &d.measures[i]; dm.measure == m && dm.hist {
+			return &dm.h
 		}
 	}
-	return nil
+	return new(Histogram)
 }
 
 // Measures returns the measures that at least one event has, in rising order.

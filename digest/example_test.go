@@ -188,3 +188,104 @@ func ExampleHistogram() {
 	// Output:
 	// 1101 908.7193460490463 547 5000
 }
+
+// What a class knows of its statements.
+func ExampleClass() {
+	c := profile().Top(1, digest.ByTotalTime)[0]
+	fmt.Println(c.QueryTime.Quantile(.95), c.QueryTime.Mean(), c.RowsExamined.Quantile(.5))
+	hosts, _ := c.Hosts()
+	fmt.Println(c.FirstSeen().Format(time.TimeOnly), hosts, c.Summary(digest.RowsSent).Max())
+	// Output:
+	// 750ms 500ms 5023
+	// 10:00:00 [{web1 2}] 3
+}
+
+// The classes that are slow for more than one statement in a hundred, if they have
+// enough statements to say so.
+func ExampleByQuantile() {
+	for _, c := range profile().Top(10, digest.ByQuantile(.99).WithMinCount()) {
+		fmt.Println(c.QueryTime.Quantile(.99), c.Fingerprint)
+	}
+	// Output:
+	// 750ms select * from orders where customer_id = ?
+	// 500ms update orders set late = ? where id = ?
+}
+
+// A log is read by two workers, each with an Aggregator of its own.
+func ExampleAggregator_Merge() {
+	const workers = 2
+	var aggs [workers]digest.Aggregator
+	err := slowlog.NewReader(strings.NewReader(slow)).Each(workers, func(worker int, ev *slowlog.Event) error {
+		aggs[worker].Add(ev)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := aggs[0].Merge(&aggs[1]); err != nil {
+		log.Fatal(err)
+	}
+	p := aggs[0].Profile()
+	fmt.Println(p.Events, p.TotalTime())
+	// Output: 3 1.5s
+}
+
+// A profile without the literals of its statements.
+func ExampleTextMode() {
+	agg := digest.Aggregator{Options: digest.Options{Text: digest.TextRedacted}}
+	agg.Add(&slowlog.Event{Query: "SELECT * FROM card WHERE number = '4111 1111'", Weight: 1})
+	for _, c := range agg.Profile().Top(0, digest.ByCount) {
+		fmt.Println(c.Sample().Query)
+	}
+	// Output: SELECT * FROM card WHERE number = ?
+}
+
+// A histogram of another measure than the usual three.
+func ExampleMeasureOf() {
+	tables := digest.MeasureOf(slowlog.KeyTmpTables)
+	agg := digest.Aggregator{Options: digest.Options{Histograms: []digest.Measure{digest.RowsSent, tables}}}
+	for ev, err := range slowlog.NewReader(strings.NewReader(slow)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		agg.Add(ev)
+	}
+	c := agg.Profile().Top(1, digest.ByTotalTime)[0]
+	fmt.Println(c.Histogram(digest.RowsSent).Quantile(.9), c.Histogram(tables).Observed())
+	// Output: 3 0
+}
+
+// Groups of one's own: the application that a comment names.
+func ExampleGroupFunc() {
+	var f digest.Fingerprinter
+	byApp := digest.GroupFunc("application", func(ev *slowlog.Event) string { return f.Tags(ev.Query).Get("application") })
+	agg := digest.Aggregator{Options: digest.Options{GroupBy: []digest.Group{byApp}}}
+	agg.Add(&slowlog.Event{Query: "SELECT 1 /* application='shop' */", Weight: 1})
+	agg.Add(&slowlog.Event{Query: "SELECT 2 /* application='shop' */", Weight: 1})
+	for _, c := range agg.Profile().Top(0, digest.ByCount) {
+		fmt.Println(c.Key(), c.Count)
+	}
+	// Output: [shop] 2
+}
+
+// Of a sampled log, counts are estimates.
+func ExampleClass_CountError() {
+	var agg digest.Aggregator
+	for range 50 {
+		agg.Add(&slowlog.Event{Query: "SELECT 1", Weight: 100})
+	}
+	c := agg.Profile().Top(1, digest.ByCount)[0]
+	fmt.Printf("%.0f ± %.0f statements, %d in the log\n", c.Count, c.CountError(), c.Observed)
+	// Output: 5000 ± 704 statements, 50 in the log
+}
+
+// When a class ran.
+func ExampleClass_Timeline() {
+	for _, i := range profile().Top(1, digest.ByTotalTime)[0].Timeline() {
+		fmt.Println(i.Start.Format(time.TimeOnly), i.Width, i.Count, i.Seconds)
+	}
+	// Output:
+	// 10:00:00 1s 1 0.25
+	// 10:00:01 1s 0 0
+	// 10:00:02 1s 1 0.75
+}

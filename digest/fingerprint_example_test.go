@@ -48,3 +48,20 @@ func ExamplePerconaID() {
 	// 7A630065187CE7E5BCC8CFCF98576B16
 	// BCC8CFCF98576B16
 }
+
+// The statement as it was written, but for its literals and comments.
+func ExampleFingerprinter_AppendRedacted() {
+	var f digest.Fingerprinter
+	fmt.Printf("%s\n", f.AppendRedacted(nil, "SELECT Name FROM customer\n WHERE email = 'a@example.com' -- of Ann"))
+	// Output:
+	// SELECT Name FROM customer
+	//  WHERE email = ?
+}
+
+// What an application or a tracer wrote into a comment.
+func ExampleFingerprinter_Tags() {
+	var f digest.Fingerprinter
+	tags := f.Tags("SELECT 1 /*controller='cart',traceparent='00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'*/")
+	fmt.Println(tags.Get("controller"), tags.Get("traceparent"))
+	// Output: cart 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+}

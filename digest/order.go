@@ -70,10 +70,7 @@ func ByStat(m Measure, s Stat) Order {
 func ByMeasureQuantile(m Measure, q float64) Order {
 	mustQuantile(q)
 	return Order{name: strings.ToLower(m.String()) + ":" + quantileName(q), hist: m, quantile: q, value: func(c *Class) float64 {
-		if h := c.Histogram(m); h != nil {
-			return float64(h.Quantile(q))
-		}
-		return 0
+		return float64(c.Histogram(m).Quantile(q))
 	}}
 }
 

@@ -186,7 +186,9 @@ func (p *Profile) Share(c *Class) float64 {
 }
 
 // CountError returns the standard error of Count; see Summary.CountError.
-func (p *Profile) CountError() float64 { return p.totals.time.CountError() }
+func (p *Profile) CountError() float64 {
+	return countError(&p.totals.time, p.Count, p.Events)
+}
 
 // From returns when the first event was logged, the zero time if that is not
 // known.

@@ -123,3 +123,59 @@ func ExamplePlan_Findings() {
 	// Plan: a large table is read in full, wins up to 80 %
 	// table orders: type ALL: all 50,000 rows are read, 50,000 pass; median 80ms
 }
+
+// Has the plan changed? Estimates and values do not count.
+func ExamplePlan_Fingerprint() {
+	const head = "id\tselect_type\ttable\ttype\tpossible_keys\tkey\tkey_len\tref\trows\tExtra\n"
+	var plans []string
+	for _, row := range []string{
+		"1\tSIMPLE\torders\tref\tcustomer\tcustomer\t4\tconst\t120\tNULL\n",
+		"1\tSIMPLE\torders\tref\tcustomer\tcustomer\t4\tconst\t97\tNULL\n",
+		"1\tSIMPLE\torders\tALL\tcustomer\tNULL\tNULL\tNULL\t80000\tUsing where\n",
+	} {
+		plan, err := explain.Parse(head + row)
+		if err != nil {
+			log.Fatal(err)
+		}
+		plans = append(plans, plan.Fingerprint())
+	}
+	fmt.Println(plans[0] == plans[1], plans[1] == plans[2])
+	// Output: true false
+}
+
+// What is in a plan, step by step.
+func ExampleNode_All() {
+	plan, err := explain.Parse(`{"query_block": {"select_id": 1, "cost_info": {"query_cost": "8.41"},
+	"ordering_operation": {"using_filesort": true, "table": {"table_name": "orders", "access_type": "ref",
+	"possible_keys": ["customer"], "key": "customer", "used_key_parts": ["customer_id"], "key_length": "4", "ref": ["const"],
+	"rows_examined_per_scan": 12, "rows_produced_per_join": 12, "filtered": "100.00"}}}}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for n := range plan.Root.All() {
+		fmt.Println(n.Op, n.Name, n.Access, n.Key(), n.Rows.Or(0))
+	}
+	// Output:
+	// select    0
+	// sort    0
+	// table orders ref customer 12
+}
+
+// To run a query and see what its plan did. Give it no query of strangers.
+func ExampleExplainer_RunAndAnalyze() {
+	var db *sql.DB
+
+	_ = func(ctx context.Context) error {
+		ex := explain.New(db, explain.Options{Timeout: 10 * time.Second})
+		plan, err := ex.RunAndAnalyze(ctx, "shop", "SELECT COUNT(*) FROM orders WHERE late")
+		if err != nil {
+			return err
+		}
+		for n := range plan.Tables() {
+			if n.Actual != nil {
+				fmt.Println(n.Name, n.Rows.Or(0), "rows expected,", n.Actual.Rows.Or(0), "read")
+			}
+		}
+		return nil
+	}
+}

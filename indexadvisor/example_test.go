@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"fmt"
 	"log"
+	"time"
 
+	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/indexadvisor"
+	"github.com/quern-dev/quern/slowlog"
 )
 
 // The rounds of counts lead to the columns: the model fixes the make, so that
@@ -65,4 +68,72 @@ func ExampleMySQL() {
 		fmt.Println(s.Rounds, s.DDL, s.RowsBefore, s.RowsAfter)
 	}
 	fmt.Println(a.Notes) // why nothing, when nothing
+}
+
+// orders is a table of 20,000 rows in memory, without an index but its key.
+func orders(indexes ...indexadvisor.Index) *indexadvisor.Rows {
+	t := &indexadvisor.Table{
+		Schema: "shop", Name: "orders",
+		Columns: []indexadvisor.Column{{Name: "id", Type: "int"}, {Name: "customer", Type: "int"}, {Name: "status", Type: "int"}, {Name: "note", Type: "text"}},
+		Indexes: append([]indexadvisor.Index{{Name: "PRIMARY", Unique: true, Kind: "BTREE", Parts: []indexadvisor.Part{{Name: "id"}}}}, indexes...),
+	}
+	rows := &indexadvisor.Rows{Tables: []*indexadvisor.Table{t}, Data: map[string][][]any{}}
+	for i := range int64(20000) {
+		rows.Data["shop.orders"] = append(rows.Data["shop.orders"], []any{i, i % 500, i % 7, "x"})
+	}
+	return rows
+}
+
+// Indexes for what a slow log holds.
+func ExampleAdvisor_AdviseProfile() {
+	var agg digest.Aggregator
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for i := range 100 {
+		agg.Add(&slowlog.Event{Time: at.Add(time.Duration(i) * time.Minute), Schema: "shop", Weight: 1,
+			Query: fmt.Sprintf("SELECT * FROM orders WHERE customer = %d", i), QueryTime: 80 * time.Millisecond})
+	}
+	adv := indexadvisor.New(orders(), indexadvisor.Options{MaxIndexes: 1})
+	a, err := adv.AdviseProfile(context.Background(), agg.Profile(), "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range a.Suggestions {
+		fmt.Println(s.DDL)
+		fmt.Println("undone by", s.Undo)
+	}
+	// Output:
+	// ALTER TABLE `shop`.`orders` ADD INDEX `ix_customer` (`customer`), ALGORITHM=INPLACE, LOCK=NONE
+	// undone by ALTER TABLE `shop`.`orders` DROP INDEX `ix_customer`
+}
+
+// Indexes that may go.
+func ExampleAdvisor_Redundant() {
+	rows := orders(
+		indexadvisor.Index{Name: "customer", Kind: "BTREE", Parts: []indexadvisor.Part{{Name: "customer"}}},
+		indexadvisor.Index{Name: "customer_status", Kind: "BTREE", Parts: []indexadvisor.Part{{Name: "customer"}, {Name: "status"}}})
+	a, err := indexadvisor.New(rows, indexadvisor.Options{}).Redundant(context.Background(), "shop", "orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range a.Suggestions {
+		fmt.Println(s.Trial)
+		fmt.Println(s.DDL)
+	}
+	// Output:
+	// ALTER TABLE `shop`.`orders` ALTER INDEX `customer` INVISIBLE
+	// ALTER TABLE `shop`.`orders` DROP INDEX `customer`
+}
+
+// Is the index worth it? A copy of the data on another server tells.
+func ExampleVerify() {
+	var production, scratch *sql.DB
+
+	_ = func(ctx context.Context, q indexadvisor.Query, s indexadvisor.Suggestion) error {
+		v, err := indexadvisor.Verify(ctx, indexadvisor.Scratch{From: production, On: scratch}, q, s)
+		if err != nil {
+			return err
+		}
+		fmt.Println(v.Verdict, v.Before.Read, "rows before,", v.After.Read, "after")
+		return nil
+	}
 }

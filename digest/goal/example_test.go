@@ -71,3 +71,44 @@ SELECT * FROM product WHERE name LIKE '%shoe%' /* request_id='r1' */;
 	// select * from product where name like ?
 	// 400ms of a wait of 480ms
 }
+
+// Goals for all pages, for one, and for a part of its requests.
+func ExampleParse() {
+	goals, err := goal.Parse("*:p99<3s; search:p95<1s,p99<2s; search{user=bot}:p95<5s")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, g := range goals {
+		fmt.Println(g.Name(), g.LimitName())
+	}
+	// Output:
+	// * p99<3s
+	// search p95<1s
+	// search p99<2s
+	// search{user=bot} p95<5s
+}
+
+// The requests of a goal by an attribute of theirs.
+func ExampleAnalysis_segmentBy() {
+	goals, err := goal.Parse("*:p95<1s")
+	if err != nil {
+		log.Fatal(err)
+	}
+	an := goal.NewAnalysis(goals)
+	an.SegmentBy = []string{"country"}
+	const requests = "page:search\twall_ms:120\tcountry:de\n" +
+		"page:search\twall_ms:1300\tcountry:fr\n" +
+		"page:cart\twall_ms:90\tcountry:de\n"
+	for req, err := range requestlog.NewReader(strings.NewReader(requests)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		an.Add(req)
+	}
+	for _, g := range an.Verdicts()[0].Segments["country"] {
+		fmt.Println(g.Name, g.Requests, g.Missing)
+	}
+	// Output:
+	// fr 1 1 (100.00%)
+	// de 2 0 (0.00%)
+}

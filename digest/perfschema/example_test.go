@@ -38,3 +38,28 @@ func Example() {
 		fmt.Println(stats.Overflowed, "statements of digests for which the server has no room")
 	}
 }
+
+// The classes of a slow log, with the counts of the server, which knows also of
+// what was too fast to be logged.
+func ExamplePoller_Join() {
+	var db *sql.DB
+	var logged *digest.Profile
+
+	_ = func(ctx context.Context) error {
+		p := perfschema.New(db)
+		if _, err := p.Join(ctx, logged); err != nil {
+			return err
+		}
+		var agg digest.Aggregator
+		if _, err := p.Poll(ctx, &agg); err != nil {
+			return err
+		}
+		counted := agg.Profile()
+		for _, c := range logged.Top(10, digest.ByTotalTime) {
+			if all := counted.Class(c.ID); all != nil {
+				fmt.Printf("%.0f of %.0f statements were slow: %s\n", c.Count, all.Count, c.Fingerprint)
+			}
+		}
+		return nil
+	}
+}

@@ -230,7 +230,7 @@ func measureRows(c *digest.Class) (rows []measureRow, zero, flags []string) {
 		}
 		f := func(v float64) string { return quantity(kind, v) }
 		row := measureRow{measure: m, name: name, cells: [8]string{0: f(s.Sum()), 1: f(float64(s.Min())), 2: f(s.Mean()), 6: f(float64(s.Max())), 7: f(s.StdDev())}}
-		if h := c.Histogram(m); h != nil {
+		if h := c.Histogram(m); h.Observed() > 0 {
 			for i, q := range []float64{.5, .95, .99} {
 				row.cells[3+i] = f(float64(h.Quantile(q)))
 			}

@@ -1,12 +1,17 @@
 package logfile_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/quern-dev/quern/digest"
@@ -116,4 +121,89 @@ func ExampleFollower_Resume() {
 	// Output:
 	// 1 250ms select ?
 	// 1 500ms select ?
+}
+
+// A compressed log is recognised by its content, whatever its name.
+func ExampleOpen() {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, first+second); err != nil {
+		log.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		log.Fatal(err)
+	}
+	dir, path := logIn(b.String())
+	defer os.RemoveAll(dir)
+
+	f, err := logfile.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for ev, err := range slowlog.NewReader(f).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(ev.QueryTime, ev.Query)
+	}
+	// Output:
+	// 250ms SELECT 1
+	// 500ms SELECT 2
+}
+
+// What is no slow log is told by what it is instead.
+func ExampleFormatError() {
+	dir, path := logIn("\xfebin\x00\x00\x00\x00\x0f")
+	defer os.RemoveAll(dir)
+	_, err := logfile.Open(path)
+	var format *logfile.FormatError
+	if errors.As(err, &format) {
+		fmt.Println("it is a", format.Kind)
+	}
+	// Output: it is a binary log
+}
+
+// The logs of two servers as one, in the order of time.
+func ExampleMerge() {
+	a, err := logfile.New(strings.NewReader(second), "db1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := logfile.New(strings.NewReader(first), "db2")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for ev, err := range logfile.Merge(a.Source(slowlog.Options{}, nil), b.Source(slowlog.Options{}, nil)).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(ev.Time.Format(time.TimeOnly), ev.Query)
+	}
+	// Output:
+	// 12:00:00 SELECT 1
+	// 12:00:01 SELECT 2
+}
+
+// The files of one server's rotation, in whatever order they are named.
+func ExampleOpenRotated() {
+	dir, path := logIn(second)
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(path+".1", []byte(first), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	f, err := logfile.OpenRotated(path, path+".1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for ev, err := range slowlog.NewReader(f).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(ev.Time.Format(time.TimeOnly), ev.Query)
+	}
+	// Output:
+	// 12:00:00 SELECT 1
+	// 12:00:01 SELECT 2
 }

@@ -1,6 +1,8 @@
 package requestlog_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"log"
 	"strings"
@@ -64,4 +66,50 @@ func ExampleRoutes() {
 	// Output:
 	// search
 	// /product/{n}/reviews
+}
+
+// A table without a header line, as SELECT … INTO OUTFILE writes it.
+func ExampleReader_columns() {
+	r := requestlog.NewReader(strings.NewReader("2026-11-30 10:00:00\tcart\t120\t80\n"))
+	r.Format = requestlog.TSV
+	r.Columns = []string{"time", "page", "wall_ms", "wait_mysql_ms"}
+	req, err := r.Read()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(req.Page, req.Wall, req.Waits)
+	// Output: cart 120ms [{mysql 80ms 0}]
+}
+
+// A line that is about no request is skipped, and told.
+func ExampleReader_damage() {
+	r := requestlog.NewReader(strings.NewReader("{\"page\":\"cart\",\"wall_ms\":120}\n{\"page\":\n{\"page\":\"home\",\"wall_ms\":7}\n"))
+	r.OnDamage = func(d requestlog.Damage) { fmt.Println("line", d.Line, "skipped") }
+	for req, err := range r.All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(req.Page, req.Wall)
+	}
+	// Output:
+	// cart 120ms
+	// line 2 skipped
+	// home 7ms
+}
+
+// Requests that the application logs into a table a day.
+func ExampleTable() {
+	var db *sql.DB
+
+	_ = func(ctx context.Context) error {
+		t := requestlog.Table{DB: db, Name: "stats.requests_20261130"}
+		for req, err := range t.All(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(req.Page, req.Wall, req.Waits)
+		}
+		fmt.Println(t.Recognized()) // which column was taken for what
+		return nil
+	}
 }
