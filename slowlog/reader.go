@@ -20,9 +20,11 @@ import (
 // and not where it stands within a literal or comment that closes later (within
 // 16 header lines and 1 MiB; a literal that does not close is a broken
 // statement, not the rest of the log). Where MySQL's log_slow_extra gives the
-// bytes that the client sent, they decide. What nothing decides, "#" comment
-// lines in the form of a whole header that follow no semicolon, reads as a
-// record. Stats.Ambiguous counts the cases, Stats.Forged those taken for text.
+// bytes that the client sent, they decide. What nothing decides reads as a
+// record: "#" comment lines in the form of a whole header that follow no
+// semicolon, and a whole record in a name or in the text of a warning; that costs
+// the record that it stands in, and no other. Stats.Ambiguous counts the cases,
+// Stats.Forged those taken for text.
 type Reader struct {
 	Options
 	// ReuseEvent makes Read return the same Event each time, whose strings and
