@@ -77,6 +77,12 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 	}
 	from := 0 // of what is still to be copied
 	for i := 0; ; {
+		for len(sql)-i >= 4 { // by four bytes
+			if w := sql[i : i+4]; skelClass[w[0]]|skelClass[w[1]]|skelClass[w[2]]|skelClass[w[3]] > skelName {
+				break
+			}
+			i += 4
+		}
 		for i < len(sql) && skelClass[sql[i]] <= skelName {
 			i++
 		}
