@@ -109,6 +109,7 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 	f.field(RowsSent, ev.RowsSent, ev.Has(slowlog.FieldRowsSent), hists)
 	f.field(RowsAffected, ev.RowsAffected, ev.Has(slowlog.FieldRowsAffected), hists)
 	f.field(BytesSent, ev.BytesSent, ev.Has(slowlog.FieldBytesSent), hists)
+	values := f.values // not to be stored for each
 	for i := range ev.Metrics {
 		m := &ev.Metrics[i]
 		if m.Suspect {
@@ -124,8 +125,9 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 			continue
 		}
 		id := MeasureOf(m.Key)
-		f.values = append(f.values, value{id, hists[id], n})
+		values = append(values, value{id, hists[id], n})
 	}
+	f.values = values
 }
 
 // field adds the value of a field that the event has. One that is not 0 it has,

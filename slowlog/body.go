@@ -38,7 +38,8 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		b.flat(s, i)
 		return i, false
 	}
-	if end, after, ok, more := ownLine(s, i, final); more {
+	if !strings.HasPrefix(s[i:], "u") {
+	} else if end, after, ok, more := ownLine(s, i, final); more {
 		return 0, true
 	} else if ok && strings.HasPrefix(s[i:end], "use ") {
 		if s[end-1] != ';' {

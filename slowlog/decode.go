@@ -44,8 +44,9 @@ type decoder struct {
 	body    body
 
 	expected expected
-	path     []uint8 // steps of the shape that the last line of values took
-	offPath  bool    // not all of that line was such a step
+	clients  map[string]client // by their line up to the number
+	path     []uint8           // steps of the shape that the last line of values took
+	offPath  bool              // not all of that line was such a step
 
 	query       int   // where the record's line of Query_time is, or -1
 	limited     bool  // the record has a rate limit

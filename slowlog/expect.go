@@ -114,18 +114,52 @@ func (d *decoder) expectedTime(l *expectedLine, s string, i int, h *header) (nex
 	return next
 }
 
+// A client is what a "# User@Host" line tells of one, beside the number of its
+// connection. Most records of a log are of a few clients.
+type client struct{ user, account, host, ip string }
+
+const maxClients = 1 << 10
+
 func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 	if h.user || !strings.HasPrefix(s[i:], userPrefix) {
 		return 0
 	}
+	i += len(userPrefix)
 	end, next, ok := cutLine(s, i, false)
-	if !ok || strings.IndexByte(s[i+len(userPrefix):end], '@') < 0 {
+	if !ok {
 		return 0
 	}
-	suspect, metrics := d.stats.Suspect, len(d.ev.Metrics)
-	if d.user(s[i+len(userPrefix) : end]); d.stats.Suspect > suspect {
-		d.stats.Suspect, d.ev.Metrics = suspect, d.ev.Metrics[:metrics]
+	id := end // of the connection's number
+	for id > i && s[id-1]-'0' < 10 {
+		id--
+	}
+	e := d.ev
+	if c, ok := d.clients[s[i:id]]; ok && id < end && end-id < 19 {
+		e.User, e.Account, e.Host, e.IP = c.user, c.account, c.host, c.ip
+		n, _ := scanCount(s[:end], id)
+		e.ThreadID = uint64(n)
+		e.SetHas(FieldUser, FieldThreadID)
+		h.user = true
+		return next
+	}
+	line := s[i:end]
+	if strings.IndexByte(line, '@') < 0 {
 		return 0
+	}
+	keep := id < end && len(line) <= maxRepeated && len(d.clients) < maxClients
+	if keep {
+		line = strings.Clone(line)
+	}
+	suspect, metrics := d.stats.Suspect, len(e.Metrics)
+	if d.user(line); d.stats.Suspect > suspect {
+		d.stats.Suspect, e.Metrics = suspect, e.Metrics[:metrics]
+		return 0
+	}
+	if keep && e.Has(FieldThreadID) {
+		if d.clients == nil {
+			d.clients = make(map[string]client)
+		}
+		d.clients[line[:id-i]] = client{e.User, e.Account, e.Host, e.IP}
 	}
 	h.user = true
 	return next
@@ -134,7 +168,7 @@ func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 // expectedValues returns -1 if not.
 func (d *decoder) expectedValues(l *expectedLine, s string, i int, h *header) (next int) {
 	e := d.ev
-	if end := i + len(l.text); l.text != "" && end <= len(s) && s[i:end] == l.text {
+	if end := i + len(l.text); end > i && end <= len(s) && s[i:end] == l.text {
 		if next := behindLine(s, end); next > 0 {
 			l.missed, l.credit = false, min(l.credit+1, maxCredit)
 			e.Metrics = append(e.Metrics, l.metrics...)
@@ -177,16 +211,27 @@ func (d *decoder) readSteps(steps []shapeStep, s string, p int) (end int) {
 			return 0
 		}
 		p += len(st.lead)
-		end, n := p, int64(0)
-		if st.kind != KindText {
+		var n int64
+		switch end = p; st.kind {
+		case KindCount, KindBytes: // as plain does it
+			if n, end = scanCount(s, p); end < len(s) && s[end] > ' ' {
+				return 0
+			}
+		case KindText:
+			if end = wordEnd(s, p); end > p && s[end-1] == ':' {
+				return 0 // may be the next name
+			}
+		default:
 			n, end = d.plain(s, p, st.kind, st.millis)
-		} else if end = wordEnd(s, p); end > p && s[end-1] == ':' {
-			return 0 // may be the next name
 		}
 		if end == p {
 			return 0
 		}
-		d.set(st.key, st.name, n, s[p:end])
+		if st.key < NumKeys {
+			d.addMetric(st.key, st.name, n, s[p:end])
+		} else {
+			d.setField(st.key, n, s[p:end])
+		}
 		p = end
 	}
 	return p

@@ -1,6 +1,7 @@
 package slowlog
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -100,5 +101,27 @@ func TestLinesAreExpectedOnce(t *testing.T) {
 	}
 	if n := len(r.dec.expected.lines); n != 3 {
 		t.Errorf("%d lines are expected of headers of 3 lines", n)
+	}
+}
+
+func TestSixDigitsAtOnce(t *testing.T) {
+	for n := int64(0); n < 1_000_000; n += 37 {
+		text := fmt.Sprintf(".%06d ", n)
+		if us, ok := micros(text); us != n || !ok {
+			t.Fatalf("%q: read as %d, %v", text, us, ok)
+		}
+	}
+	for i := range 8 {
+		for c := range 256 {
+			text := []byte(".987654 ")
+			text[i] = byte(c)
+			want := i == 0 && c == '.' || i > 0 && i < 7 && c >= '0' && c <= '9' || i == 7 && (c < '0' || c > '9')
+			if _, ok := micros(string(text)); ok != want {
+				t.Errorf("%q: read %v, want %v", text, ok, want)
+			}
+		}
+	}
+	if _, ok := micros(".123456"); ok {
+		t.Error("what follows the digits is not known")
 	}
 }

@@ -1,6 +1,7 @@
 package slowlog
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -513,18 +514,17 @@ func (d *decoder) text(h string, p int, key Key, name string) (end int) {
 	return end
 }
 
-// set gives the event the value of key: a field, or one more metric.
+// set gives the event the value of key.
 func (d *decoder) set(key Key, name string, n int64, text string) {
-	e := d.ev
 	if key < NumKeys {
-		m := d.metric()
-		m.Key, m.Suspect, m.num = key, false, n
-		m.Name, m.Text = name, text
-		if key == KeyLogSlowRateLimit {
-			d.limited = true
-		}
-		return
+		d.addMetric(key, name, n, text)
+	} else {
+		d.setField(key, n, text)
 	}
+}
+
+func (d *decoder) setField(key Key, n int64, text string) {
+	e := d.ev
 	switch key {
 	case keyFieldQueryTime:
 		e.QueryTime = time.Duration(n)
@@ -563,17 +563,19 @@ func (d *decoder) set(key Key, name string, n int64, text string) {
 	}
 }
 
-// metric adds a metric to the event, to be overwritten.
-func (d *decoder) metric() *Metric {
+func (d *decoder) addMetric(key Key, name string, n int64, text string) {
 	ms := d.ev.Metrics
-	n := len(ms)
-	if n < cap(ms) {
-		ms = ms[:n+1]
-	} else {
-		ms = append(ms, Metric{})
+	if len(ms) == cap(ms) {
+		ms = slices.Grow(ms, 8)
 	}
+	ms = ms[:len(ms)+1]
+	m := &ms[len(ms)-1] // to be overwritten
+	m.Key, m.Suspect, m.num = key, false, n
+	m.Name, m.Text = name, text
 	d.ev.Metrics = ms
-	return &ms[n]
+	if key == KeyLogSlowRateLimit {
+		d.limited = true
+	}
 }
 
 // wordEnd returns where the value without blanks at h[p:] ends.
