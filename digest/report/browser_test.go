@@ -413,12 +413,18 @@ func TestInABrowserThePageFitsAndCanBeRead(t *testing.T) {
 	r := dayAfter(t, release)
 	s := shop(t)
 	r.Findings, r.Sources, r.Interrupted, r.Limit = s.Findings, s.Sources, true, 4
+	advised := shop(t) // as examples/advise shows it
+	ddl := "ALTER TABLE `shop`.`product_text` ADD INDEX `ix_language_product_id_title_weight` (`language`, `product_id`, `title`, `weight`), ALGORITHM=INPLACE, LOCK=NONE\n" +
+		"  rows before 20000, after 7\n"
+	advised.Overall = []report.Section{{Title: "Indexes for the whole", Text: strings.Repeat(ddl, 8)}}
+	advised.Sections = map[digest.ID][]report.Section{advised.Profile.Top(1, advised.By)[0].ID: {{Title: "Indexes", Text: ddl}}}
 	for name, html := range map[string]string{
-		"profile": page(t, r),
+		"changes": page(t, r),
+		"advice":  page(t, advised),
 		"plans":   page(t, withPlans(t)),
 		"goals":   goalsPage(t, shopGoals(t, "search:p95<1s,p99<3s; cart:p95<500ms; nowhere:p99<1s", loggen.RequestOptions{Seed: 1})),
 	} {
-		b.t.Logf("the page of a %s", name)
+		b.t.Logf("the page of %s", name)
 		url := b.open(html)
 		for _, width := range []int{320, 390, 768, 1280, 1920} {
 			b.size(width, 900)
