@@ -79,7 +79,7 @@ type Advice struct {
 	Suggestions []Suggestion
 	Notes       []string // why nothing, where nothing; rewrites; what was not looked into
 	Spent       Spent
-	Incomplete  bool // the context ended, or the server became busy, before everything was tried
+	Incomplete  bool // the context ended, the server became busy, or rows could not be counted, before everything was tried; the notes say so
 
 	workload bool // there may be several queries
 }
@@ -129,7 +129,10 @@ type Served struct {
 // Advise advises on one query. The error wraps ErrNoTable where a table is
 // missing, ErrSyntax where the text is not understood, ErrBusy where
 // the server has too much to do to count rows, and the context's error where
-// it ended before anything was found.
+// it ended before anything was found. Where rows of some tables could not be
+// counted, there is advice on the others, marked Incomplete; where those of none
+// could, an error that wraps ErrNotCounted comes with what there is to say
+// without counts.
 func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 	r := v.run()
 	if err := r.start(ctx); err != nil {
@@ -146,7 +149,7 @@ func (v *Advisor) Advise(ctx context.Context, q Query) (*Advice, error) {
 	if len(a.Suggestions) == 0 && len(r.notes) == 0 {
 		r.note("the statement reads no table")
 	}
-	return r.finish(a), nil
+	return r.finish(a), it.failure
 }
 
 // AdviseAll advises on a workload: a small set of indexes per table that
@@ -185,7 +188,7 @@ func (v *Advisor) AdviseAll(ctx context.Context, queries []Query) (*Advice, erro
 		}
 	}
 	if skipped > 0 {
-		r.note("statements that read no table: %d", skipped)
+		r.note("statements of kinds that read no table by an index, such as SET and CALL: %d", skipped)
 	}
 	w, chosen, a, err := r.choose(ctx, items)
 	if err != nil {
@@ -213,6 +216,7 @@ type run struct {
 	prefixes   map[string]int  // 0: whole; -1: refused
 	many       bool            // queries, so that notes name theirs
 	replaced   map[string]bool // indexes that a wider one takes the place of, by nameKey
+	failure    error           // why the rows of a table could not be counted
 	incomplete bool            // said why in a note, unless the context has ended
 	tables     map[string]*Table
 }
@@ -280,6 +284,9 @@ func (r *run) item(ctx context.Context, q Query) (*item, error) {
 			continue
 		}
 		it.variants = append(it.variants, a)
+		if e := r.someCounted(a); e == nil || len(it.variants) == 1 || it.failure != nil {
+			it.failure = e
+		}
 		for _, n := range a.notes {
 			if r.many {
 				n = q.name() + ": " + n

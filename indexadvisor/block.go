@@ -32,15 +32,21 @@ type block struct {
 
 // access is one appearance of a table in a block.
 type access struct {
-	id     int // position in block.accesses
-	alias  string
-	table  *Table // nil for what is no base table
-	preds  []*Predicate
-	used   map[string]bool // columns read, lower case
-	after  []*access       // tables that must be read before: the outer side of a left join, …
-	nulls  bool            // inner side of an outer join
-	hints  []string        // index names in USE, FORCE and IGNORE INDEX
-	counts *Counts
+	id    int // position in block.accesses
+	alias string
+	table *Table // nil for what is no base table
+	preds []*Predicate
+	used  map[string]bool // columns read, lower case
+	after []*access       // tables that must be read before: the outer side of a left join, …
+	nulls bool            // inner side of an outer join
+	hints []string        // index names in USE, FORCE and IGNORE INDEX
+	// forbidden are the indexes that such hints keep from being used, and text is
+	// the FULLTEXT index that a MATCH makes the server read, "" if none.
+	forbidden []string
+	text      string
+	// partitions are those that the statement names, sorted; nil for all.
+	partitions []string
+	counts     *Counts
 	// bit i of a group in counts stands for preds[bits[i]].
 	bits     []int
 	distinct map[string]float64 // different values by column
@@ -66,7 +72,7 @@ type orderItem struct {
 }
 
 // errSkip says that a statement holds nothing to advise on.
-var errSkip = errors.New("it reads no table")
+var errSkip = errors.New("it reads no table by an index itself; of a routine, ask about the statements in it")
 
 // analysis turns a statement into blocks.
 type analysis struct {
@@ -338,7 +344,9 @@ func (a *analysis) selectStmt(s *ast.SelectStmt, outer *scope, ctes map[string]*
 	if s.GroupBy != nil {
 		b.grouped = true
 		for _, it := range s.GroupBy.Items {
-			b.group = append(b.group, a.orderItem(sc, it, aliases, s.Fields))
+			if b.group = append(b.group, a.orderItem(sc, it, aliases, s.Fields)); b.group[len(b.group)-1].column == nil {
+				a.sortedByExpression("GROUP BY", sc, it.Expr)
+			}
 		}
 	} else if s.Distinct && s.Fields != nil {
 		b.grouped = true
@@ -525,10 +533,29 @@ func (a *analysis) orderBy(b *block, sc *scope, o *ast.OrderByClause, names *sel
 		}
 		a.uses(sc, it.Expr)
 		if item.column == nil {
+			a.sortedByExpression("ORDER BY", sc, it.Expr)
 			b.order, b.sorted = nil, true
 			return
 		}
 		b.order = append(b.order, item)
+	}
+}
+
+// sortedByExpression says that rows are sorted or grouped by what no index on a
+// column has the order of.
+func (a *analysis) sortedByExpression(clause string, sc *scope, e ast.ExprNode) {
+	column, plain := false, true
+	sqlparse.Walk(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AggregateFuncExpr, *ast.WindowFuncExpr, *ast.SubqueryExpr:
+			plain = false
+		case *ast.ColumnName:
+			column = column || sc.resolve(n).access != nil
+		}
+		return plain
+	})
+	if _, name := bare(e).(*ast.ColumnNameExpr); !name && column && plain {
+		a.note("%s %s: an index has the order of its columns, not that of an expression: name the column itself if its order is as good, or index the expression", clause, render(e, nil, false, false))
 	}
 }
 

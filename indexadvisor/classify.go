@@ -54,6 +54,7 @@ func (c *classifier) predicate(e ast.ExprNode) *Predicate {
 	})
 	c.classify(p, e, false)
 	why := uncountable(e)
+	p.guessed = why != "" && !foreign
 	if foreign {
 		why = "its value comes from another table"
 	}
@@ -224,7 +225,7 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 				return
 			}
 		case opcode.LogicXor:
-			p.filter("XOR is checked row by row")
+			p.filter("XOR makes no range")
 			return
 		}
 	case *ast.PatternInExpr:
@@ -240,7 +241,7 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 		c.isNull(p, e.Expr, not != e.Not)
 		return
 	case *ast.IsTruthExpr:
-		p.filter("IS TRUE and IS FALSE are checked row by row")
+		p.filter("the servers make no range of IS TRUE and IS FALSE")
 		p.Try = "write the comparison without IS TRUE"
 		return
 	case *ast.FuncCallExpr:
@@ -253,14 +254,18 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 			p.Try = c.multiValued(e)
 			return
 		}
+		if spatial[e.FnName.L] {
+			c.spatial(p, e)
+			return
+		}
 	case *ast.PatternRegexpExpr:
-		p.filter("a regular expression is checked row by row")
+		p.filter("a regular expression makes no range")
 		return
 	case *ast.MatchAgainst:
-		p.filter("MATCH needs a FULLTEXT index")
+		c.match(p, e)
 		return
 	case *ast.ExistsSubqueryExpr, *ast.CompareSubqueryExpr:
-		p.filter("a subquery is checked row by row")
+		p.filter("a subquery is no value that an index could be searched for")
 		return
 	case *ast.ColumnNameExpr:
 		p.filter("a bare column means <> 0, which is no single value")
@@ -272,6 +277,58 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 		return
 	}
 	p.filter("an index holds no order for this expression")
+}
+
+// match says whether the table has the FULLTEXT index that MATCH needs.
+func (c *classifier) match(p *Predicate, e *ast.MatchAgainst) {
+	var quoted []string
+	for _, n := range e.ColumnNames {
+		quoted = append(quoted, quote(n.Name.O))
+	}
+	if ix := c.fulltext(e); ix != nil {
+		p.filter("the FULLTEXT index " + ix.Name + " finds its words")
+		return
+	}
+	p.filter("MATCH needs a FULLTEXT index on just its columns")
+	p.Try = "ADD FULLTEXT INDEX (" + strings.Join(quoted, ", ") + ")"
+}
+
+// fulltext is the table's FULLTEXT index on the columns of a MATCH, nil if none.
+func (c *classifier) fulltext(e *ast.MatchAgainst) *Index {
+	for i := range c.table.Indexes {
+		ix := &c.table.Indexes[i]
+		if ix.Kind == "FULLTEXT" && !ix.Hidden && len(ix.Parts) == len(e.ColumnNames) && !slices.ContainsFunc(e.ColumnNames, func(n *ast.ColumnName) bool {
+			col := c.column(n)
+			return col == nil || !slices.ContainsFunc(ix.Parts, func(p Part) bool { return strings.EqualFold(p.Name, col.Name) })
+		}) {
+			return ix
+		}
+	}
+	return nil
+}
+
+// spatial are the functions that a SPATIAL index serves.
+var spatial = set(`st_contains st_crosses st_equals st_intersects st_overlaps st_touches st_within contains crosses equals intersects overlaps
+	touches within mbrcontains mbrcoveredby mbrcovers mbrequal mbrequals mbrintersects mbroverlaps mbrtouches mbrwithin`)
+
+func (c *classifier) spatial(p *Predicate, e *ast.FuncCallExpr) {
+	p.filter("a B-tree holds no order for it")
+	for _, arg := range e.Args {
+		col := c.columnOf(arg)
+		if col == nil {
+			continue
+		}
+		for _, ix := range c.table.Indexes {
+			if ix.Kind == "SPATIAL" && !ix.Hidden && strings.EqualFold(ix.Parts[0].Name, col.Name) {
+				p.filter("no B-tree can serve it, but the SPATIAL index " + ix.Name + " may, which the server weighs against the others")
+				return
+			}
+		}
+		p.Try = "ADD SPATIAL INDEX (" + quote(col.Name) + "), which the column must be NOT NULL for"
+		if !c.server.MariaDB {
+			p.Try += ", and of one SRID"
+		}
+	}
 }
 
 func (p *Predicate) filter(why string) { p.Class, p.Why = Filter, why }
@@ -392,12 +449,12 @@ func (c *classifier) collates(col *Column, op opcode.Op, e ast.ExprNode) (why st
 // in classifies IN lists.
 func (c *classifier) in(p *Predicate, e *ast.PatternInExpr, not bool) {
 	if e.Sel != nil {
-		p.filter("a subquery is checked row by row")
+		p.filter("a subquery is no value that an index could be searched for")
 		return
 	}
 	if row, ok := bare(e.Expr).(*ast.RowExpr); ok {
 		if not {
-			p.filter("NOT IN over rows is checked row by row")
+			p.filter("NOT IN over rows makes no ranges")
 			return
 		}
 		c.rowIn(p, row, e.List)
@@ -443,7 +500,7 @@ func (c *classifier) in(p *Predicate, e *ast.PatternInExpr, not bool) {
 			p.Class, p.Points = List, points
 		}
 		if not {
-			p.filter("NOT IN over an expression is checked row by row")
+			p.filter("NOT IN over an expression makes no ranges")
 		}
 		return
 	}
@@ -505,7 +562,7 @@ func (c *classifier) between(p *Predicate, e *ast.BetweenExpr, not bool) {
 	if col == nil {
 		c.expression(p, opcode.GE, e.Expr, e.Left)
 		if not {
-			p.filter("NOT BETWEEN over an expression is checked row by row")
+			p.filter("NOT BETWEEN over an expression makes no ranges")
 		}
 		return
 	}
@@ -530,9 +587,9 @@ func (c *classifier) like(p *Predicate, e *ast.PatternLikeOrIlikeExpr, not bool)
 	k := kindOf(e.Pattern)
 	switch {
 	case col == nil:
-		p.filter("LIKE on an expression is checked row by row")
+		p.filter("LIKE on an expression makes no range")
 	case not:
-		p.filter("NOT LIKE is checked row by row")
+		p.filter("NOT LIKE makes no range")
 	case col.blob() && col.binary(), !col.text() && !col.binary():
 		p.filter("LIKE on a " + col.Type + " column compares its text, not its value")
 		if col.temporal() {
@@ -561,7 +618,7 @@ func (c *classifier) isNull(p *Predicate, e ast.ExprNode, not bool) {
 	col := c.columnOf(e)
 	switch {
 	case col == nil:
-		p.filter("IS NULL on an expression is checked row by row")
+		p.filter("no index knows where an expression is NULL")
 	case !col.indexable():
 		p.filter("a " + col.Type + " column has no B-tree order")
 	case !not && !col.Nullable && col.Type != "date" && col.Type != "datetime":

@@ -24,9 +24,17 @@ func (a *analysis) finish(b *block) {
 	}
 	a.transitive(b)
 	for _, x := range b.accesses {
-		if x.table != nil {
-			x.tidy(a.server)
+		if x.table == nil {
+			continue
 		}
+		if x.text != "" {
+			for _, p := range x.preds {
+				if p.Class != Filter {
+					p.filter("the server reads the FULLTEXT index " + x.text)
+				}
+			}
+		}
+		x.tidy(a.server)
 	}
 }
 
@@ -86,6 +94,11 @@ func (a *analysis) finishCondition(b *block, c condition) {
 			p.filter("the ends of the range come from another table, row by row")
 		}
 		x.preds = append(x.preds, p)
+		if m, ok := bare(c.expr).(*ast.MatchAgainst); ok {
+			if ix := cl.fulltext(m); ix != nil {
+				x.text = ix.Name
+			}
+		}
 		if x.nulls && len(c.inner) == 0 && len(own) == 1 && rejectsNull(p, c.expr) {
 			// The row of NULLs that an outer join adds does not survive.
 			x.nulls, x.after = false, nil

@@ -658,7 +658,7 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 	list := []step{b.read(server, x, nil, before)}
 	if x.table != nil {
 		for _, ix := range indexes(x.table) {
-			if ix.usable() {
+			if ix.usable() && x.allows(ix) {
 				s := b.read(server, x, ix, before)
 				if list = append(list, s); s.plain != nil {
 					list = append(list, *s.plain)

@@ -28,12 +28,19 @@ const MaxPredicates = 60
 type CountRequest struct {
 	Table      *Table
 	Predicates []*Predicate
+	// Partitions, if there are any, are those whose rows are counted.
+	Partitions []string
 	// Where, if it is not 0, are the bits of predicates: only rows that meet
 	// them are counted, and all of those. The error wraps ErrOutOfReach where
 	// no index leads to them, or to more than Most.
 	Where uint64
 	Most  int64
 }
+
+// ErrNotCounted says that the rows of none of a statement's tables could be counted,
+// and that no index is suggested therefore. The error wraps the cause as well: the
+// statement that counts took too long, or was killed, or the table went away.
+var ErrNotCounted = errors.New("no rows could be counted")
 
 // ErrOutOfReach says that rows cannot be counted without reading many others.
 var ErrOutOfReach = errors.New("no index leads to these rows alone")

@@ -39,6 +39,23 @@ func (r *run) measure(ctx context.Context, a *analysis) error {
 	return nil
 }
 
+// someCounted is an error where the rows of no table of an analysis are known.
+func (r *run) someCounted(a *analysis) error {
+	any := false
+	for _, b := range a.blocks {
+		for _, x := range b.accesses {
+			if x.counts != nil {
+				return nil
+			}
+			any = any || x.table != nil
+		}
+	}
+	if !any {
+		return nil
+	}
+	return fmt.Errorf("indexadvisor: %w: %w", ErrNotCounted, r.failure)
+}
+
 // ends returns the error with which the whole ends when counting had err: others
 // cost the advice on one table only.
 func ends(ctx context.Context, err error, what string, t *Table) error {
@@ -55,6 +72,9 @@ func ends(ctx context.Context, err error, what string, t *Table) error {
 func (r *run) count(ctx context.Context, x *access) error {
 	var preds []*Predicate
 	key := x.table.Schema + "\x00" + x.table.Name
+	if x.partitions != nil {
+		key = strings.Join(x.partitions, "\x00") + "\x00\x00" + key // not to be taken for the whole table
+	}
 	for i, p := range x.preds {
 		if p.SQL != "" && len(preds) < MaxPredicates {
 			preds = append(preds, p)
@@ -65,13 +85,14 @@ func (r *run) count(ctx context.Context, x *access) error {
 	c, ok := r.counted[key]
 	if !ok {
 		var err error
-		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds})
+		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Partitions: x.partitions})
 		if err := ends(ctx, err, "rows", x.table); err != nil {
 			return err
 		}
 		r.spent.Statements++
 		if err != nil {
 			r.note("the rows of %s.%s could not be counted, so that there is no advice on it: %v", x.table.Schema, x.table.Name, err)
+			r.incomplete, r.failure = true, err
 		} else {
 			r.spent.Rows += c.Read
 			r.spent.Waited += c.Waited
@@ -208,6 +229,7 @@ func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (Distinct, er
 	r.spent.Waited += d.Waited
 	if err != nil {
 		r.note("the values of %s in %s.%s could not be counted: %v", p.Name, t.Schema, t.Name, err)
+		r.incomplete = true
 	}
 	r.distinct[key] = d
 	return d, nil
@@ -224,7 +246,7 @@ func (r *run) refine(ctx context.Context, x *access) error {
 		preds = append(preds, x.preds[i])
 	}
 	for where := x.dryRound(); where != 0; where = x.dryRound() {
-		c, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Where: where, Most: max(1000, x.table.Rows/50)})
+		c, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Partitions: x.partitions, Where: where, Most: max(1000, x.table.Rows/50)})
 		if err := ends(ctx, err, "rows", x.table); err != nil {
 			return err
 		}

@@ -123,12 +123,11 @@ func TestWhateverHappensNothingIsLeftBehind(t *testing.T) {
 			err    error  // that it wraps
 			text   string // of an error
 		}{
-			{name: "the statement is killed", source: MySQL(db), sql: slow, during: kill("QUERY"), note: "could not be counted"},
-			{name: "the connection is killed", source: MySQL(db), sql: slow, during: kill("CONNECTION"), note: "could not be counted"},
-			{name: "the server's time limit", source: limited, sql: slow, note: "could not be counted"},
+			{name: "the statement is killed", source: MySQL(db), sql: slow, during: kill("QUERY"), err: ErrNotCounted},
+			{name: "the connection is killed", source: MySQL(db), sql: slow, during: kill("CONNECTION"), err: ErrNotCounted},
+			{name: "the server's time limit", source: limited, sql: slow, err: ErrNotCounted},
 			{name: "the context ends", source: MySQL(db), sql: slow, limit: 200 * time.Millisecond, err: context.DeadlineExceeded},
-			{name: "the table vanishes", source: vanishing{MySQL(db), func() { db.Exec("RENAME TABLE soon TO later") }}, sql: "SELECT * FROM soon WHERE a = 5",
-				during: nil, note: "could not be counted"},
+			{name: "the table vanishes", source: vanishing{MySQL(db), func() { db.Exec("RENAME TABLE soon TO later") }}, sql: "SELECT * FROM soon WHERE a = 5", err: ErrNotCounted},
 			{name: "no such table", source: MySQL(db), sql: "SELECT * FROM gone WHERE a = 5", err: ErrNoTable},
 			{name: "no such schema", source: MySQL(db), sql: "SELECT * FROM nowhere.t WHERE a = 5", err: ErrNoTable},
 			{name: "a view over no table", source: MySQL(db), sql: "SELECT * FROM broken WHERE a = 5", err: ErrNoTable},
@@ -157,6 +156,12 @@ func TestWhateverHappensNothingIsLeftBehind(t *testing.T) {
 				case c.err != nil || c.text != "":
 					if c.err != nil && !errors.Is(err, c.err) || err == nil || !strings.Contains(err.Error(), c.text) {
 						t.Errorf("error %v, want %v %s", err, c.err, c.text)
+					}
+					if errors.Is(err, ErrNotCounted) {
+						if !a.Incomplete || len(a.Suggestions) > 0 {
+							t.Errorf("advice without counts: incomplete %v, %s", a.Incomplete, short(a))
+						}
+						wantNote(t, a, "could not be counted")
 					}
 				case err != nil:
 					t.Error(err)

@@ -13,6 +13,7 @@ type item struct {
 	query    Query
 	weight   float64
 	variants []*analysis
+	failure  error // the rows of no table could be counted, for any of the variants
 	// candidates that serve this item well.
 	candidates []candidate
 	cache      map[string]float64

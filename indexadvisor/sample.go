@@ -22,6 +22,10 @@ const clusterRows = 100
 func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	c := &Counts{}
 	err := d.session(ctx, func(conn *sql.Conn, maria bool) error {
+		rows, err := partitionRows(ctx, conn, q)
+		if err != nil {
+			return err
+		}
 		mask := "0"
 		for i, p := range q.Predicates {
 			mask += fmt.Sprintf(" + ((%s) IS TRUE) * %d", p.SQL, uint64(1)<<i)
@@ -64,16 +68,21 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 			}
 			return err
 		}
-		s, err := d.sample(ctx, conn, maria, q.Table)
+		s, err := d.sample(ctx, conn, maria, q.Table, q.from(), rows)
 		if err != nil {
 			return err
 		}
 		if s == nil {
-			return all(quoteTable(q.Table.Schema, q.Table.Name))
+			return all(q.from())
 		}
 		c.Sampled, c.Note = true, s.why
-		for from := 0; from < len(s.places); from += placesPerStatement {
-			to := min(from+placesPerStatement, len(s.places))
+		// Each place repeats the conditions, of which a list of ids may be long.
+		if all := len(mask) * len(s.places); all > mostText {
+			s.thin(all/mostText + 1)
+		}
+		each := max(1, min(placesPerStatement, statementText/len(mask)))
+		for from := 0; from < len(s.places); from += each {
+			to := min(from+each, len(s.places))
 			if err := read("SELECT g, m, COUNT(*) AS n FROM (" + s.union(from, to, mask+" AS m") + ") s GROUP BY g, m"); err != nil {
 				return err
 			}
@@ -81,7 +90,7 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 		for i := range s.places {
 			c.Clusters = append(c.Clusters, cells[int64(i)])
 		}
-		c.Rows = float64(q.Table.Rows)
+		c.Rows = float64(rows)
 		if c.Read == 0 {
 			return errors.New("the sample of the table is empty")
 		}
@@ -93,6 +102,35 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	return c, nil
 }
 
+// from is the table as it stands in a FROM clause.
+func (q CountRequest) from() string {
+	from := quoteTable(q.Table.Schema, q.Table.Name)
+	if q.Partitions != nil {
+		var names []string
+		for _, p := range q.Partitions {
+			names = append(names, quote(p))
+		}
+		from += " PARTITION (" + strings.Join(names, ", ") + ")"
+	}
+	return from
+}
+
+// partitionRows estimates how many rows a request is about.
+func partitionRows(ctx context.Context, conn *sql.Conn, q CountRequest) (n int64, err error) {
+	if q.Partitions == nil {
+		return q.Table.Rows, nil
+	}
+	err = records(ctx, conn, func(m map[string]sql.NullString) {
+		named := func(column string) bool {
+			return slices.ContainsFunc(q.Partitions, func(p string) bool { return strings.EqualFold(p, m[column].String) })
+		}
+		if named("PARTITION_NAME") || named("SUBPARTITION_NAME") {
+			n += atoi(m["TABLE_ROWS"])
+		}
+	}, "SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?", q.Table.Schema, q.Table.Name)
+	return n, err
+}
+
 // reach is a FROM clause that reads the rows of q.Where by the index that the
 // server takes for them.
 func reach(ctx context.Context, conn *sql.Conn, maria bool, q CountRequest) (string, error) {
@@ -102,7 +140,7 @@ func reach(ctx context.Context, conn *sql.Conn, maria bool, q CountRequest) (str
 			conds = append(conds, "("+p.SQL+")")
 		}
 	}
-	table := quoteTable(q.Table.Schema, q.Table.Name)
+	table := q.from()
 	where := " WHERE " + strings.Join(conds, " AND ")
 	key, rows, err := planOf(ctx, conn, maria, "SELECT * FROM "+table+where)
 	switch {
@@ -148,7 +186,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 			exprs = append(exprs, fmt.Sprintf("%s AS c%d", e, i))
 			names = append(names, fmt.Sprintf("c%d", i))
 		}
-		s, err := d.sample(ctx, conn, maria, t)
+		s, err := d.sample(ctx, conn, maria, t, quoteTable(t.Schema, t.Name), t.Rows)
 		if err != nil {
 			return err
 		}
@@ -228,10 +266,15 @@ type sampling struct {
 // (exclusive), the next ones if to is "", any if from is "".
 type place struct{ from, to string }
 
-const placesPerStatement = 50
+const (
+	placesPerStatement = 50
+	statementText      = 1 << 20  // bytes of conditions in a statement that samples
+	mostText           = 32 << 20 // and in all statements of a sample
+)
 
-// sample plans the sample of a table, nil if all rows are to be counted.
-func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Table) (*sampling, error) {
+// sample plans the sample of a table, of which from, with that many rows, is the
+// part wanted; nil if all rows are to be counted.
+func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Table, from string, rows int64) (*sampling, error) {
 	exact, most := d.ExactRows, d.SampleRows
 	if exact <= 0 {
 		exact = 200_000
@@ -239,11 +282,11 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Ta
 	if most <= 0 {
 		most = 40_000
 	}
-	if t.Rows <= exact {
+	if rows <= exact {
 		return nil, nil
 	}
-	want := max(1000, min(most, t.Rows/33))
-	s := &sampling{table: quoteTable(t.Schema, t.Name), want: want, limit: want}
+	want := max(1000, min(most, rows/33))
+	s := &sampling{table: from, want: want, limit: want}
 	pk := t.primaryKey()
 	if pk == nil {
 		s.places = []place{{}}
@@ -268,9 +311,9 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Ta
 	col := t.column(pk.Parts[0].Name)
 	switch {
 	case col.integer():
-		return s, s.integers(low.String, high.String, t.Rows, rnd, func(from, to string) (n int64, err error) {
+		return s, s.integers(low.String, high.String, rows, rnd, func(low, high string) (n int64, err error) {
 			// With a hint that forces the key MySQL would guess.
-			_, n, err = planOf(ctx, conn, maria, "SELECT "+s.column+" FROM "+s.table+" WHERE "+s.column+" >= "+from+" AND "+s.column+" < "+to)
+			_, n, err = planOf(ctx, conn, maria, "SELECT "+s.column+" FROM "+s.table+" WHERE "+s.column+" >= "+low+" AND "+s.column+" < "+high)
 			return n, err
 		})
 	case col.temporal() && col.Type != "time":

@@ -60,7 +60,7 @@ func TestStatementsOfEveryShape(t *testing.T) {
 		{"CREATE TABLE x AS SELECT * FROM orders WHERE cust = 7", "orders(cust)", ""},
 		{"EXPLAIN SELECT * FROM orders WHERE cust = 7", "orders(cust)", ""},
 		{"TABLE orders", "", "no condition is there"},
-		{"SELECT * FROM orders PARTITION (p0) WHERE cust = 7", "orders(cust)", "the rows of all partitions are counted"},
+		{"SELECT * FROM orders PARTITION (p0) WHERE cust = 7", "orders(cust)", ""},
 	} {
 		a := m.advise(c.sql)
 		got := strings.Split(strings.ReplaceAll(short(a), ") ", ")\n"), "\n")
@@ -86,10 +86,10 @@ func TestStatementsThatAreRefused(t *testing.T) {
 		"-- nothing": "no statement",
 		"SELECT * FROM orders WHERE note = 'secret'; SELECT 2": "more than one statement",
 		"SELECT * FROM orders WHERE note = 'secret' AND":       "does not know this syntax",
-		"SET @a = 'secret'":       "it reads no table",
-		"CALL p('secret')":        "it reads no table",
-		"SHOW TABLES":             "it reads no table",
-		"CREATE TABLE x (id INT)": "it reads no table",
+		"SET @a = 'secret'":       "it reads no table by an index",
+		"CALL p('secret')":        "it reads no table by an index",
+		"SHOW TABLES":             "it reads no table by an index",
+		"CREATE TABLE x (id INT)": "it reads no table by an index",
 		"SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'secret'": "the server's own",
 		"SELECT * FROM gone WHERE a = 'secret'":                                 "no such table",
 	} {

@@ -15,7 +15,7 @@ func (r *run) suggest(w *workload, chosen []candidate, c candidate, taken map[st
 	s := Suggestion{
 		Kind: Add, Schema: t.Schema, Table: t.Name, Columns: parts,
 		Name:  indexName(t, parts, taken),
-		Bytes: t.indexBytes(c.parts, max(1, r.rowsOf(t)), r.server.pageSize()),
+		Bytes: t.indexBytes(c.parts, max(1, r.rowsOf(t), float64(t.Rows)), r.server.pageSize()),
 	}
 	var before, after, gain, all float64
 	var lead *access // the access whose rounds are shown
@@ -491,6 +491,8 @@ func (r *run) explain(w *workload, chosen []candidate) {
 							r.note("%s%s cannot use an index on the column: %s. Instead: %s", who, q.Text, q.Why, q.Try)
 						} else if q.Class == Filter && len(q.columns) > 0 && q.Why != "" && q.Why != "an equality fixes the column already" {
 							r.note("%s%s is checked row by row: %s", who, q.Text, q.Why)
+						} else if q.Class != Filter && q.SQL == "" && q.guessed {
+							r.note("%sthe rows of %s are guessed: %s", who, q.Text, q.Why)
 						}
 					}
 				}
@@ -543,6 +545,8 @@ func (r *run) verdict(b *block, s step) string {
 	sargable := slices.ContainsFunc(x.preds, func(p *Predicate) bool { return p.Class != Filter })
 	joined := slices.ContainsFunc(b.edges, func(e edge) bool { return e.a == x || e.b == x })
 	switch {
+	case x.text != "":
+		return fmt.Sprintf("%s: nothing is suggested, as MATCH makes the server read the FULLTEXT index %s, and no other of the table", name, x.text)
 	case x.counts == nil:
 		return fmt.Sprintf("%s: nothing is suggested, as its rows could not be counted", name)
 	case n == 0:

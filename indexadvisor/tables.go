@@ -22,9 +22,6 @@ func (a *analysis) table(n *ast.TableName) (*Table, error) {
 	case "information_schema", "performance_schema", "mysql", "sys":
 		return nil, fmt.Errorf("indexadvisor: the tables of %s are the server's own and get no index", strings.ToLower(schema))
 	}
-	if len(n.PartitionNames) > 0 {
-		a.note("%s: the statement names partitions, but the rows of all partitions are counted", n.Name.O)
-	}
 	return a.catalog.Table(a.ctx, schema, n.Name.O)
 }
 
@@ -171,11 +168,11 @@ func (a *analysis) tableSource(b *block, sc *scope, ts *ast.TableSource, before 
 			return a.view(b, sc, t, name, before)
 		}
 		x := &access{id: len(b.accesses), alias: name, table: t, after: slices.Clone(before)}
-		for _, h := range n.IndexHints {
-			for _, ix := range h.IndexNames {
-				x.hints = append(x.hints, ix.O)
-			}
+		for _, p := range n.PartitionNames {
+			x.partitions = append(x.partitions, p.O)
 		}
+		slices.Sort(x.partitions)
+		a.hints(x, n.IndexHints)
 		b.accesses = append(b.accesses, x)
 		sc.sources = append(sc.sources, source{name: name, schema: t.Schema, access: x})
 		return nil
@@ -193,6 +190,44 @@ func (a *analysis) tableSource(b *block, sc *scope, ts *ast.TableSource, before 
 	}
 	sc.sources = append(sc.sources, source{name: ts.AsName.O})
 	return nil
+}
+
+// hints takes in what the statement says of the indexes of x.
+func (a *analysis) hints(x *access, hints []*ast.IndexHint) {
+	only := map[string]bool{}
+	use := false
+	for _, h := range hints {
+		var names []string
+		for _, ix := range h.IndexNames {
+			names = append(names, ix.O)
+		}
+		x.hints = append(x.hints, names...)
+		switch list := strings.Join(names, ", "); {
+		case h.HintScope != ast.HintForScan && h.HintScope != ast.HintForJoin:
+		case h.HintType == ast.HintIgnore:
+			x.forbidden = append(x.forbidden, names...)
+			a.note("%s: the statement forbids %s (IGNORE INDEX)", x.alias, list)
+		default:
+			for _, name := range names {
+				only[strings.ToLower(name)] = true
+			}
+			use = true
+			if list == "" {
+				list = "none"
+			}
+			a.note("%s: the statement names the indexes that it may use (USE or FORCE INDEX: %s): a new one is not used before the hint names it", x.alias, list)
+		}
+	}
+	for i := range x.table.Indexes {
+		if name := x.table.Indexes[i].Name; use && !only[strings.ToLower(name)] {
+			x.forbidden = append(x.forbidden, name)
+		}
+	}
+}
+
+// allows says whether the statement's hints leave the server an index.
+func (x *access) allows(ix *Index) bool {
+	return ix.Name == "" || !slices.ContainsFunc(x.forbidden, func(name string) bool { return strings.EqualFold(name, ix.Name) })
 }
 
 func (a *analysis) cte(b *block, sc *scope, cte *ast.CommonTableExpression, name string, before []*access) error {

@@ -266,6 +266,6 @@ func TestProfileBecomesAWorkload(t *testing.T) {
 		t.Errorf("got %s\n%s", short(a), strings.Join(a.Notes, "\n"))
 	}
 	wantNote(t, a, "no such table")
-	wantNote(t, a, "statements that read no table: 1")
+	wantNote(t, a, "SET and CALL: 1")
 	wantNote(t, a, "the log seems to hold only statements of")
 }

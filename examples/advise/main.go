@@ -109,7 +109,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			a, err = adv.AdviseProfile(ctx, p, *schema)
 		}
 	}
-	if err != nil {
+	uncounted := err
+	if err != nil && !errors.Is(err, indexadvisor.ErrNotCounted) {
 		return err
 	}
 	var trials []trial
@@ -118,17 +119,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	switch *format {
+	if err := write(stdout, *format, p, logs, a, trials); err != nil {
+		return err
+	}
+	return uncounted // what there is to say without counts is said, but it is no advice
+}
+
+func write(w io.Writer, format string, p *digest.Profile, logs []report.Source, a *indexadvisor.Advice, trials []trial) error {
+	switch format {
 	case "json":
-		return writeJSON(stdout, a, trials)
+		return writeJSON(w, a, trials)
 	case "html":
-		return writeHTML(stdout, p, logs, a, trials)
+		return writeHTML(w, p, logs, a, trials)
 	}
 	var text bytes.Buffer
 	if err := writeText(&text, a, trials); err != nil {
 		return err
 	}
-	_, err = io.WriteString(stdout, report.Printable(text.String()))
+	_, err := io.WriteString(w, report.Printable(text.String()))
 	return err
 }
 

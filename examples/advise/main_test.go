@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quern-dev/quern/indexadvisor"
 	"github.com/quern-dev/quern/internal/testservers"
 )
 
@@ -100,6 +101,31 @@ func TestAdviseOnAServer(t *testing.T) {
 	for _, part := range []string{"<h4>Index " + a.Suggestions[0].Name + "</h4>", "Round 1: of all 20000 rows", "It reads "} {
 		if !strings.Contains(details, part) {
 			t.Errorf("the class's part of the page lacks %s", part)
+		}
+	}
+}
+
+// What could not be counted is no advice: what there is to say stands in the output, and
+// the exit status tells a script.
+func TestUncountedIsAFailure(t *testing.T) {
+	srv := testservers.MariaDB(t)
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	for _, s := range []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, d DATETIME)", "INSERT INTO t SELECT seq, '2024-01-01' + INTERVAL seq MINUTE FROM seq_1_to_2000", "ANALYZE TABLE t",
+	} {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	err := run(context.Background(), []string{"-dsn", srv.DSN(""), "-schema", schema, "-query", "SELECT * FROM t PARTITION (nosuch) WHERE DATE(d) = '2024-01-02'"}, &out, io.Discard)
+	if !errors.Is(err, indexadvisor.ErrNotCounted) {
+		t.Errorf("error %v, want ErrNotCounted", err)
+	}
+	for _, part := range []string{"No index is suggested.", "could not be counted", "Instead: d >= '2024-01-02' AND d <"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("the output lacks %q:\n%s", part, out.String())
 		}
 	}
 }
