@@ -69,6 +69,16 @@ var skelClass = func() (t [256]uint8) {
 	return t
 }()
 
+// What stands next to a literal that is not plain.
+var noLiteralBehind, noLiteralBefore = func() (behind, before [256]bool) {
+	for c := range 256 {
+		name := skelClass[c] == skelName || skelClass[c] == skelDigit
+		behind[c] = name || strings.IndexByte(".@:'\"`&\\", byte(c)) >= 0
+		before[c] = name || strings.IndexByte(".@'\"`", byte(c)) >= 0
+	}
+	return behind, before
+}()
+
 // appendSkeleton appends the skeleton of sql, read with the default sql_mode. It
 // is not ok if sql has none.
 func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
@@ -160,11 +170,8 @@ func slotOf(sql string, i int) byte {
 // hexadecimal number, a string. It returns -1 if what
 // stands there, or next to it, is anything else.
 func plainLiteral(sql string, i int) (end int) {
-	if i > 0 {
-		switch c := sql[i-1]; {
-		case skelClass[c] == skelName, skelClass[c] == skelDigit, c == '.', c == '@', c == ':', c == '\'', c == '"', c == '`', c == '&', c == '\\':
-			return -1
-		}
+	if i > 0 && noLiteralBehind[sql[i-1]] {
+		return -1
 	}
 	if q := sql[i]; q == '\'' || q == '"' {
 		for i++; ; i++ {
@@ -205,11 +212,8 @@ func plainLiteral(sql string, i int) (end int) {
 			}
 		}
 	}
-	if i < len(sql) {
-		switch c := sql[i]; {
-		case skelClass[c] == skelName, skelClass[c] == skelDigit, skelClass[c] == skelQuote, c == '.', c == '@', c == '`':
-			return -1
-		}
+	if i < len(sql) && noLiteralBefore[sql[i]] {
+		return -1
 	}
 	return i
 }

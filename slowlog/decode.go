@@ -176,12 +176,13 @@ func (d *decoder) next(s string, final bool) (n int, v verdict) {
 
 // begin makes d.ev the event of the record at s[start:], of which nothing is read.
 func (d *decoder) begin(s string, start int) {
-	*d.ev = Event{
-		Metrics: d.ev.Metrics[:0],
-		Offset:  d.base + int64(start),
-		Line:    d.line + int64(strings.Count(s[:start], "\n")),
-		Weight:  1,
-	}
+	e := d.ev
+	metrics := e.Metrics[:0]
+	*e = Event{} // in place; a literal with values would be made elsewhere and copied
+	e.Metrics = metrics
+	e.Offset = d.base + int64(start)
+	e.Line = d.line + int64(strings.Count(s[:start], "\n"))
+	e.Weight = 1
 	d.lines = d.lines[:0]
 	d.limited, d.unknownKeys = false, 0
 	d.expected.at = 0

@@ -82,7 +82,7 @@ func leadingDigits(x uint64) (n int64, k int) {
 	x ^= '0' * ones
 	other := (x | (x + 0x76*ones)) & (0x80 * ones) // right up to the first byte above 9
 	k = bits.TrailingZeros64(other) / 8
-	x <<= 64 - 8*k // zeros before the digits
+	x <<= uint(64 - 8*k) // zeros before the digits
 	// Pairs of digits in every other byte, then all of them.
 	x = x*10 + x>>8
 	const pair = 0xff_00_00_00_ff
