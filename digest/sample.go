@@ -116,13 +116,18 @@ func (f *facts) findTrace(r *rule) {
 	}
 }
 
-// hashText is the hash FNV-1a.
+// hashText hashes a text by eight bytes: statements may be long.
 func hashText[T string | []byte](s T) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
+	h := uint64(len(s))
+	for ; len(s) >= 8; s = s[8:] {
+		h = mix(h, uint64(s[0])|uint64(s[1])<<8|uint64(s[2])<<16|uint64(s[3])<<24|
+			uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)
 	}
-	return h
+	var last uint64
+	for i := range len(s) {
+		last = last<<8 | uint64(s[i])
+	}
+	return mix(h, last)
 }
 
 func (s *samples) add(f *facts, r *rule) {
