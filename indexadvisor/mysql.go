@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quern-dev/quern/explain"
 )
 
 // Database is a Source over a MySQL, Percona Server or MariaDB server, and
@@ -114,27 +116,15 @@ func (d *Database) Server(ctx context.Context) (Server, error) {
 			return err
 		}
 		s.Uptime = time.Duration(seconds) * time.Second
-		s.MariaDB = strings.Contains(version, "MariaDB")
-		s.Major, s.Minor, s.Patch = versionNumbers(version)
+		is := explain.ParseServer(version, "")
+		s.MariaDB = is.Product == explain.MariaDB
+		s.Major, s.Minor, s.Patch = is.Version[0], is.Version[1], is.Version[2]
 		s.ANSIQuotes = strings.Contains(mode, "ANSI_QUOTES")
 		s.PipesAsConcat = strings.Contains(mode, "PIPES_AS_CONCAT")
 		s.NoBackslashEscapes = strings.Contains(mode, "NO_BACKSLASH_ESCAPES")
 		return nil
 	})
 	return s, err
-}
-
-func versionNumbers(s string) (major, minor, patch int) {
-	s = strings.TrimPrefix(s, "5.5.5-") // MariaDB before 11 says so for old replicas
-	var n [3]int
-	for i, part := range strings.SplitN(s, ".", 3) {
-		end := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' })
-		if end >= 0 {
-			part = part[:end]
-		}
-		n[i], _ = strconv.Atoi(part)
-	}
-	return n[0], n[1], n[2]
 }
 
 // Table reads a table's description from information_schema.

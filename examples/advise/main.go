@@ -62,7 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	lag := flags.Duration("max-lag", 0, "count only while a replica is at most so far behind; 0 for 10s, -1s for any time")
 	verify := flags.Bool("verify", false, "try each new index on the scratch server; with -query only")
 	scratch := flags.String("scratch", "", "DSN of the server that -verify makes and drops a schema on; never the one that is asked")
-	if err := flags.Parse(args); err != nil {
+	names, err := sources.ParseFlags(flags, args)
+	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case *dsn == "":
 		return usageError{errors.New("-dsn is missing")}
-	case (*query == "") == (flags.NArg() == 0):
+	case (*query == "") == (len(names) == 0):
 		return usageError{errors.New("either -query or the names of slow logs are expected")}
 	case *format != "text" && *format != "json" && *format != "html":
 		return usageError{fmt.Errorf("-format is %q, text, json or html expected", *format)}
@@ -105,7 +106,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		p = agg.Profile()
 		a, err = adv.Advise(ctx, q)
 	} else {
-		if p, logs, err = sources.Profile(flags.Args()); err == nil {
+		if p, logs, err = sources.Profile(names); err == nil {
 			a, err = adv.AdviseProfile(ctx, p, *schema)
 		}
 	}

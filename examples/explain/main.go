@@ -29,6 +29,7 @@ import (
 	"github.com/quern-dev/quern/digest/finding"
 	"github.com/quern-dev/quern/digest/report"
 	"github.com/quern-dev/quern/explain"
+	"github.com/quern-dev/quern/internal/sources"
 )
 
 func main() {
@@ -57,18 +58,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json|html]")
 		fs.PrintDefaults()
 	}
-	var logs []string
-	for rest := args; ; rest = fs.Args()[1:] { // flags may follow file names
-		if err := fs.Parse(rest); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return 0
-			}
-			return 2
+	logs, err := sources.ParseFlags(fs, args)
+	if err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
 		}
-		if fs.NArg() == 0 {
-			break
-		}
-		logs = append(logs, fs.Arg(0))
+		return 2
 	}
 	if *dsn == "" || (*query == "") == (len(logs) == 0) || *format != "text" && *format != "json" && *format != "html" {
 		fs.Usage()
@@ -76,10 +71,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var statements []statement
 	var profile *digest.Profile
-	var sources []report.Source
-	var err error
+	var read []report.Source
 	if *query == "" {
-		if statements, profile, sources, err = fromLogs(logs, *schema, *n); err != nil {
+		if statements, profile, read, err = fromLogs(logs, *schema, *n); err != nil {
 			fmt.Fprintln(stderr, "explain:", err)
 			return 1
 		}
@@ -102,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	r := reportOf(profile, statements, results)
-	r.Sources, r.Limit = sources, *n
+	r.Sources, r.Limit = read, *n
 	switch {
 	case *format == "json":
 		err = writeJSON(stdout, results, r.Findings)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/quern-dev/quern/digest/goal"
 	"github.com/quern-dev/quern/digest/report"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/slowlog/requestlog"
 )
 
@@ -140,10 +141,10 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.Float64Var(&c.weight, "weight", 0, "how many requests one of the log stands for, where it does not say so itself")
 	fs.StringVar(&c.format, "format", "text", "text, json or html")
 	fs.IntVar(&c.report.Limit, "n", 5, "how many `pages`, hiccups and query classes to show of each goal")
-	if err := fs.Parse(args); err != nil {
+	var err error
+	if c.files, err = sources.ParseFlags(fs, args); err != nil {
 		return nil, err
 	}
-	c.files = fs.Args()
 	if *goals == "" {
 		if *goals = defaultGoals; c.sample() {
 			*goals = sampleGoals
@@ -157,7 +158,6 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 			c.interval = 15 * time.Minute // it has few requests
 		}
 	}
-	var err error
 	c.goals, err = goal.Parse(*goals)
 	switch {
 	case err != nil:

@@ -31,6 +31,7 @@ import (
 
 	"github.com/quern-dev/quern/digest"
 	"github.com/quern-dev/quern/digest/report"
+	"github.com/quern-dev/quern/internal/sources"
 	"github.com/quern-dev/quern/internal/terminal"
 	"github.com/quern-dev/quern/slowlog"
 )
@@ -134,15 +135,15 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.StringVar(&c.save, "save", "", "`file` to save the profile to, for -diff")
 	fs.StringVar(&c.diff, "diff", "", "show first what changed since the profile that -save wrote to this `file`")
 	redact := fs.Bool("no-literals", false, "show statements with ? in place of their literals")
-	if err := fs.Parse(args); err != nil {
+	var err error
+	if c.files, err = sources.ParseFlags(fs, args); err != nil {
 		return nil, err
 	}
-	c.files = fs.Args()
 	c.reader.AlwaysLog = time.Duration(*always * float64(time.Second))
 	if *redact {
 		c.digest.Text = digest.TextRedacted
 	}
-	err := c.setOrder(*order)
+	err = c.setOrder(*order)
 	if err == nil {
 		c.digest.GroupBy, err = digest.ParseGroups(*group)
 	}

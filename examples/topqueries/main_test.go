@@ -356,7 +356,8 @@ func TestFlagsReachTheReport(t *testing.T) {
 	} else if err := p.UnmarshalBinary(b); err != nil || p.Events != truth.Total.Count {
 		t.Errorf("-save: %v, profile of %d events", err, p.Events)
 	}
-	if o := topqueries(t, t.Context(), nil, "-format", "html", name); o.Status != 0 || !strings.HasPrefix(o.Stdout, "<!DOCTYPE html>") || !strings.Contains(o.Stdout, "<svg") {
+	// flags may follow names
+	if o := topqueries(t, t.Context(), nil, name, "-format", "html"); o.Status != 0 || !strings.HasPrefix(o.Stdout, "<!DOCTYPE html>") || !strings.Contains(o.Stdout, "<svg") {
 		t.Errorf("-format html: status %d, stderr %q", o.Status, o.Stderr)
 	}
 	file := filepath.Join(t.TempDir(), "report.txt")
