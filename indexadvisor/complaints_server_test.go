@@ -63,6 +63,7 @@ func TestTrapsOfDuplicateIndexesOnServers(t *testing.T) {
 		{same("id INT, a INT, KEY k1 (id, a), KEY k2 (id DESC, a)"), same("")},
 		{[2]string{"s VARCHAR(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, KEY k1 (s), KEY k2 ((s COLLATE utf8mb4_0900_ai_ci)), KEY k3 ((s COLLATE utf8mb4_0900_as_cs))", absent}, same("")},
 		{[2]string{"a INT, KEY k1 ((a + 1)), KEY k2 ((a + 1))", absent}, [2]string{"k2", ""}},
+		{same("`a\"\"\"b` INT, `c``d` INT, KEY k1 (`a\"\"\"b`), KEY k2 (`a\"\"\"b`, `c``d`)"), same("k1")},
 		{same("f INT, r INT, KEY k1 (f, r), KEY k2 (r)"), same("")},
 		{same("id INT PRIMARY KEY, p INT, q INT, KEY fk (p), CONSTRAINT c1 FOREIGN KEY (p) REFERENCES parent (id), CONSTRAINT c2 FOREIGN KEY (p) REFERENCES parent (id)"), same("")},
 		{same("id INT PRIMARY KEY, p INT, q INT, KEY fk (p), KEY fkq (p, q), CONSTRAINT c1 FOREIGN KEY (p) REFERENCES parent (id)"), same("fk")},

@@ -297,9 +297,9 @@ func (rs Rounds) String() string {
 	var b strings.Builder
 	for i, r := range rs {
 		if len(r.Where) == 0 {
-			fmt.Fprintf(&b, "Round %d: of all %d rows\n", i+1, r.Rows)
+			fmt.Fprintf(&b, "Round %d: of all %s\n", i+1, amount(int(r.Rows), "row"))
 		} else {
-			fmt.Fprintf(&b, "Round %d: of the %d rows WHERE %s\n", i+1, r.Rows, strings.Join(r.Where, " AND "))
+			fmt.Fprintf(&b, "Round %d: of the %s WHERE %s\n", i+1, amount(int(r.Rows), "row"), strings.Join(r.Where, " AND "))
 		}
 		for _, c := range r.Counts {
 			mark, spread := " ", ""

@@ -49,9 +49,23 @@ func main() {
 
 type usageError struct{ error }
 
+const usage = `usage: advise -dsn DSN [flags] -query STATEMENT
+       advise -dsn DSN [flags] SLOWLOG…
+
+Suggests indexes, with the counts that led to them: which condition matches the
+fewest rows, and which filters any further among those. For slow logs it suggests
+a small set that serves all their statements, and what may be dropped. It only
+reads from the server of -dsn; nothing is made there.
+
+`
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("advise", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
 	dsn := flags.String("dsn", "", "server to ask, as go-sql-driver writes it: user:password@tcp(host:3306)/")
 	schema := flags.String("schema", "", "default schema of the statements")
 	query := flags.String("query", "", "statement to advise on; without it, the slow logs named as arguments are read")
