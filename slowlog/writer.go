@@ -95,7 +95,7 @@ func (w *Writer) tells(ev *Event) (timed, stamped bool) {
 	case ev.TimeSource == TimeCarried && ev.Time.Equal(w.time):
 		return false, false
 	}
-	return true, true
+	return true, ev.Time.Unix() >= 0 // no server takes a timestamp before 1970
 }
 
 // looksLikeLog reports whether the statement begins as a line of the server's own
