@@ -36,6 +36,7 @@ func (a *analysis) finish(b *block) {
 		}
 		x.tidy(a.server)
 	}
+	b.sortNulls(a.server)
 }
 
 func (a *analysis) finishCondition(b *block, c condition) {

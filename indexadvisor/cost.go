@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
 )
 
 // The cost of reading, in page requests: what the buffer pool is asked for.
@@ -21,7 +23,7 @@ const (
 	groupCost = 3 * rowCost
 	// refusedCost is for an index entry that the pushed condition refuses:
 	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
-	refusedCost = 0.005
+	refusedCost = 0.001
 	// recordBuffer is how many bytes of rows MySQL fetches from a range before
 	// it looks at the first: a LIMIT does not end the reading earlier.
 	recordBuffer = 128 << 10
@@ -67,7 +69,9 @@ type step struct {
 	out     float64 // rows that meet all conditions
 	ahead   float64 // share of the reading that is done whatever the LIMIT
 	planned float64 // part of the cost that arises once, however often it is read
+	least   float64 // part of the cost that does not depend on the entries
 	cost    float64
+	bound   bool // conditions lead to the entries
 	ordered bool // in the order that ORDER BY or GROUP BY wants
 	grouped bool
 	plain   *step // reading in no order, where that may be better; nil if not
@@ -80,6 +84,8 @@ type plan struct {
 	out   float64
 	cost  float64
 	fear  float64 // what the optimizer takes it to cost more: it chooses by that
+	luck  float64 // by how much the cost may be less, or more, by chance: about its standard deviation
+	never float64 // part of the cost that does not arise as long as the rows stay as they were counted
 	begun float64 // share of the first step that is done before a row comes out
 	probe step    // the last table read for a hash join
 }
@@ -267,6 +273,10 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	}
 	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
 	s.entries = x.match(bound) * jshare
+	if t.clustered() && t.primaryKey() == ix && s.entries >= n {
+		return b.read(server, x, nil, before)
+	}
+	s.bound = bound != 0
 	key := ix.Parts
 	clustered := t.clustered() && t.primaryKey() == ix
 	if !clustered {
@@ -279,16 +289,19 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	if clustered {
 		perLeaf = perPage
 	}
-	s.cost = height(n, perLeaf) + s.entries/perLeaf
+	s.least = height(n, perLeaf)
+	s.cost = s.least + s.entries/perLeaf
 	// The optimizer estimates the ranges that constants make.
 	if known, ranges, _, _, _ := x.bind(ix, nil); known != 0 {
-		s.planned = ranges * ((server.descents()-1)*height(n, perLeaf) + min(estimatePages, x.match(known)/ranges/perLeaf))
+		leaves := max(0, x.match(known)/ranges/perLeaf-1) // between the two ends
+		s.planned = ranges * ((server.descents()-1)*height(n, perLeaf) + min(estimatePages, leaves))
 		if server.MariaDB && len(b.order) > 0 {
 			s.planned *= 2 // once more for the order
 		}
 	}
 	if before == 0 {
-		s.cost = s.planned + max(1, ranges)*height(n, perLeaf) + s.entries/perLeaf
+		s.least = s.planned + max(1, ranges)*height(n, perLeaf)
+		s.cost = s.least + s.entries/perLeaf
 	}
 	if clustered {
 		s.cost += s.entries * rowCost
@@ -480,6 +493,38 @@ func (x *access) constant(c *Column) bool {
 	})
 }
 
+// sortNulls gives up an order, and groups, of which the server does not know
+// that one of the columns holds nothing but NULL: it goes by that column and
+// never finds it in an index after the fixed parts.
+func (b *block) sortNulls(server Server) {
+	null := func(o orderItem) bool {
+		return slices.ContainsFunc(o.access.preds, func(p *Predicate) bool {
+			return p.Class == Equality && slices.ContainsFunc(p.Keys, Part{Name: o.column.Name}.sameColumn) && server.sortsNull(p.expr)
+		})
+	}
+	if slices.ContainsFunc(b.order, null) {
+		b.order, b.sorted = nil, true
+	}
+	if slices.ContainsFunc(b.group, null) {
+		b.group = nil
+	}
+}
+
+// sortsNull says whether an equality with NULL leaves its column in ORDER BY
+// and GROUP BY, from which both servers strike columns that are equal to a
+// value: MySQL strikes it for IS NULL, but not for <=> NULL; MariaDB never.
+func (s Server) sortsNull(e ast.ExprNode) bool {
+	switch e := bare(e).(type) {
+	case *ast.BinaryOperationExpr:
+		return kindOf(e.L) == nullKind || kindOf(e.R) == nullKind
+	case *ast.UnaryOperationExpr: // NOT
+		return s.sortsNull(e.V)
+	case *ast.IsNullExpr, *ast.FuncCallExpr: // ISNULL()
+		return s.MariaDB
+	}
+	return false
+}
+
 // arranged says whether reading the key gives the block's order, whether it
 // must be read backwards for that, and whether it gives the groups one after
 // the other. fixed are the leading parts with one value; stop is the first
@@ -604,6 +649,7 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 					if first := p.steps[0]; first.entries >= 1 || first.index == nil {
 						rows = max(1, rows) // none is not certain, unless the server sees it, too
 					}
+					without := q.cost
 					passes := b.passes(server, rows)
 					hash, loop := scan.cost*passes+0.1*rows, rows*s.cost
 					if s.index == nil && hash < loop {
@@ -614,6 +660,13 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 						ord = false
 					} else {
 						q.cost, q.read = q.cost+s.planned+loop, q.read+rows*s.entries
+						// How many entries the values of these rows find is
+						// estimated from all rows: it varies as counts do.
+						q.luck += math.Sqrt(rows*s.entries) * (s.cost - s.least) / max(leastMatch, s.entries)
+					}
+					if p.out == 0 {
+						q.never += q.cost - without
+						q.luck = p.luck
 					}
 					q.out = p.out * s.out
 					if x.nulls {
@@ -667,6 +720,15 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 		}
 	}
 	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
+	if len(b.accesses) == 1 && len(b.group) > 0 {
+		// Where no condition is worth an index, the servers group by one that
+		// has the groups one after the other, whatever that costs.
+		first := slices.IndexFunc(list, func(s step) bool { return s.bound || s.index == nil })
+		group := slices.IndexFunc(list, func(s step) bool { return s.index != nil && s.grouped })
+		if s := list[first]; s.index == nil && !s.grouped && group >= 0 {
+			return list[group : group+1]
+		}
+	}
 	out := list[:1]
 	if before == 0 {
 		for _, s := range list[1:] {
@@ -690,7 +752,8 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 		if first.lookups > 0 || len(p.steps) > 1 {
 			begun = max(begun, first.ahead)
 		}
-		p.cost = 3 + first.cost*begun + max((p.cost-first.cost)*share, p.probe.cost*p.probe.ahead)
+		p.luck *= share
+		p.cost = max(3, first.planned) + (first.cost-first.planned)*begun + max((p.cost-first.cost)*share, p.probe.cost*p.probe.ahead)
 		p.read = first.entries*begun + (p.read-first.entries)*share
 		p.out = float64(b.limit)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -99,9 +100,12 @@ type Distinct struct {
 	// for one column only, and estimates if Sampled.
 	Common      []Frequency
 	Rows, Nulls float64
-	Read        int64 // rows that were read
-	Sampled     bool
-	Waited      time.Duration // for a busy server
+	// Low and High are the least and the greatest value of a column of
+	// integers; equal where they are not known.
+	Low, High float64
+	Read      int64 // rows that were read
+	Sampled   bool
+	Waited    time.Duration // for a busy server
 }
 
 // Frequency is a value, as text, and how many rows have it.
@@ -112,12 +116,15 @@ type Frequency struct {
 
 // joined is the share of the pairs of a row here and a row there that have
 // the same value. Common values are compared one by one; the others are taken
-// to be spread evenly, and those of the side that has fewer to be all there on
-// the other side (after PostgreSQL's eqjoinsel).
+// to be spread evenly from the least to the greatest, and where both sides have
+// values, those of the side with fewer to be all there on the other (after
+// PostgreSQL's eqjoinsel).
 func (d Distinct) joined(e Distinct) float64 {
 	if d.Rows == 0 || e.Rows == 0 {
 		return 1 / max(1, d.Values, e.Values)
 	}
+	all := d.Rows * e.Rows
+	d, e = d.within(e.Low, e.High), e.within(d.Low, d.High)
 	there := map[string]float64{}
 	for _, f := range e.Common {
 		there[strings.ToLower(f.Value)] = f.Rows
@@ -144,7 +151,25 @@ func (d Distinct) joined(e Distinct) float64 {
 		return sum
 	}
 	pairs += min(one(d, e, mine, theirs), one(e, d, theirs, mine))
-	return pairs / (d.Rows * e.Rows)
+	return pairs / all
+}
+
+// within is what is left of the values from low to high.
+func (d Distinct) within(low, high float64) Distinct {
+	if d.Low >= d.High || low >= high {
+		return d
+	}
+	common, values := d.common()
+	share := max(0, min(high, d.High)-max(low, d.Low)+1) / (d.High - d.Low + 1)
+	out := Distinct{Values: share * max(0, values-float64(len(d.Common))), Rows: share * max(0, d.Rows-d.Nulls-common)}
+	for _, f := range d.Common {
+		if v, err := strconv.ParseFloat(f.Value, 64); err != nil || low <= v && v <= high {
+			out.Common = append(out.Common, f)
+			out.Rows += f.Rows
+			out.Values++
+		}
+	}
+	return out
 }
 
 // common tells how many rows have common values, and how many values there

@@ -21,12 +21,15 @@ func TestPairsOfAJoinAreCountedByTheCommonValues(t *testing.T) {
 	}
 	few := func(i int) any { return int64(i % 40) }
 	apart := func(i int) any { return int64(10_000 + i%30) }
+	far := func(int) any { return int64(1000 + rnd.IntN(400)) }
+	wide := func(int) any { return int64(rnd.IntN(20_000)) }
 	const n = 5000
 	for _, c := range []struct {
 		name string
 		a, b func(int) any
 	}{
 		{"both skewed", skewed, skewed}, {"one skewed", skewed, even}, {"both even", even, even}, {"NULL joins nothing", gaps, skewed}, {"no value in common", few, apart}, {"few values", few, skewed},
+		{"ranges apart", even, far}, {"one range is a part of the other", even, wide}, {"ranges overlap", far, wide},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMemory(t)

@@ -16,8 +16,13 @@ type item struct {
 	failure  error // the rows of no table could be counted, for any of the variants
 	// candidates that serve this item well.
 	candidates []candidate
-	cache      map[string]float64
+	cache      map[string]expected
+	tableSet   map[*Table]bool // the base tables read, once asked for
 }
+
+// expected is what an execution of an item costs, by how much that may differ
+// by chance, and what of it is for rows of which none was counted.
+type expected struct{ cost, luck, never float64 }
 
 // workload chooses indexes for items.
 type workload struct {
@@ -49,6 +54,10 @@ func indexSet(added []candidate) func(*Table) []*Index {
 
 // cost is the mean over the item's texts of reading all blocks.
 func (it *item) cost(server Server, added []candidate) float64 {
+	return it.expect(server, added).cost
+}
+
+func (it *item) expect(server Server, added []candidate) expected {
 	key := ""
 	for _, c := range it.relevant(added) {
 		key += c.key + "\x01"
@@ -56,14 +65,15 @@ func (it *item) cost(server Server, added []candidate) float64 {
 	if c, ok := it.cache[key]; ok {
 		return c
 	}
-	sum := 0.0
+	var sum expected
 	for _, a := range it.variants {
-		c, _ := a.cost(server, indexSet(added))
-		sum += c
+		e, _ := a.cost(server, indexSet(added))
+		sum.cost += e.cost / float64(len(it.variants))
+		sum.luck += e.luck / float64(len(it.variants))
+		sum.never += e.never / float64(len(it.variants))
 	}
-	sum /= float64(max(1, len(it.variants)))
 	if it.cache == nil {
-		it.cache = map[string]float64{}
+		it.cache = map[string]expected{}
 	}
 	it.cache[key] = sum
 	return sum
@@ -93,21 +103,18 @@ func (it *item) width() int {
 }
 
 func (it *item) reads(t *Table) bool {
-	for _, a := range it.variants {
-		for _, b := range a.blocks {
-			for _, x := range b.accesses {
-				if x.table == t {
-					return true
-				}
-			}
+	if it.tableSet == nil {
+		it.tableSet = map[*Table]bool{}
+		for t := range it.tables() {
+			it.tableSet[t] = true
 		}
 	}
-	return false
+	return it.tableSet[t]
 }
 
 // cost adds up the blocks of a statement: a block that depends on another is
 // read once for each of its rows.
-func (a *analysis) cost(server Server, indexes func(*Table) []*Index) (cost, read float64) {
+func (a *analysis) cost(server Server, indexes func(*Table) []*Index) (e expected, read float64) {
 	out := map[*block]float64{}
 	for _, b := range a.blocks {
 		p := b.best(server, indexes)
@@ -116,10 +123,12 @@ func (a *analysis) cost(server Server, indexes func(*Table) []*Index) (cost, rea
 		if b.outer != nil {
 			times = max(1, out[b.outer])
 		}
-		cost += times * p.cost
+		e.cost += times * p.cost
+		e.luck += times * p.luck
+		e.never += times * p.never
 		read += times * p.read
 	}
-	return cost, read
+	return e, read
 }
 
 // writeCost is what maintaining the added indexes costs an execution of the
@@ -177,6 +186,20 @@ func (w *workload) total(added []candidate) float64 {
 // that gains less is not worth its place.
 const slack = 1.1
 
+// does says whether an item costs so little with some indexes that another
+// column, with which it costs what more says, is not worth its place: no more
+// than slack beside a page, which two readings differ by, or more by chance
+// only.
+func (it *item) does(server Server, with []candidate, more expected) bool {
+	e := it.expect(server, with)
+	now := e.cost - e.never
+	if now > 0 {
+		// What the column spares varies by itself; the rest varies with both.
+		now *= math.Exp(-2 * math.Sqrt(max(0, e.luck*e.luck-more.luck*more.luck)) / now)
+	}
+	return now <= slack*(more.cost-more.never)+1
+}
+
 // gather finds the candidates that serve one item well.
 func (w *workload) gather(ctx context.Context, it *item, all []candidate) error {
 	type scored struct {
@@ -201,7 +224,7 @@ func (w *workload) gather(ctx context.Context, it *item, all []candidate) error 
 		slices.SortStableFunc(list, func(a, b scored) int {
 			return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(len(a.c.parts), len(b.c.parts)))
 		})
-		best := w.prune(it, base, list[0].c, list[0].cost)
+		best := w.prune(it, base, list[0].c)
 		keep := []candidate{best}
 		// Others that cost little more may serve other queries as well.
 		for _, s := range list {
@@ -237,12 +260,14 @@ func (w *workload) gather(ctx context.Context, it *item, all []candidate) error 
 
 // prune takes columns off a candidate as long as the item costs about the
 // same.
-func (w *workload) prune(it *item, base []candidate, c candidate, best float64) candidate {
+func (w *workload) prune(it *item, base []candidate, c candidate) candidate {
+	best := it.expect(w.server, append(slices.Clone(base), c))
 	for {
 		cheapest, at := math.Inf(1), -1
 		for i := range c.parts {
 			if d := c.without(i); len(d.parts) > 0 {
-				if cost := it.cost(w.server, append(slices.Clone(base), d)); cost <= best*slack && cost < cheapest {
+				set := append(slices.Clone(base), d)
+				if cost := it.cost(w.server, set); cost < cheapest && it.does(w.server, set, best) {
 					cheapest, at = cost, i
 				}
 			}
@@ -331,13 +356,15 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 	}
 	moves := func() [][]candidate {
 		var list [][]candidate
+		// Where the limits leave no room, any index may have to make way.
+		full := w.options.MaxBytes > 0 || w.options.MaxTotal > 0 && len(chosen) >= w.options.MaxTotal
 		for _, c := range pool {
 			if slices.ContainsFunc(chosen, func(d candidate) bool { return d.key == c.key }) {
 				continue
 			}
 			list = append(list, append(slices.Clone(chosen), c))
 			for i, d := range chosen {
-				if d.table == c.table {
+				if full || d.table == c.table {
 					s := slices.Clone(chosen)
 					s[i] = c
 					list = append(list, s)
@@ -451,10 +478,6 @@ func (c candidate) extends() bool {
 // set.
 func (w *workload) slim(chosen []candidate) []candidate {
 	now := w.total(chosen)
-	most := map[*item]float64{}
-	for _, it := range w.items {
-		most[it] = slack * it.cost(w.server, chosen)
-	}
 	for again := true; again; {
 		again = false
 		for i := range chosen {
@@ -463,9 +486,11 @@ func (w *workload) slim(chosen []candidate) []candidate {
 				chosen, now, again = rest, t, true
 				break
 			}
-			if j := w.droppable(chosen, i, most); j >= 0 {
+			if j := w.droppable(chosen, i); j >= 0 {
 				chosen = slices.Clone(chosen)
-				chosen[i] = chosen[i].without(j)
+				if chosen[i] = chosen[i].without(j); len(chosen[i].parts) == 0 {
+					chosen = rest
+				}
 				now, again = w.total(chosen), true
 				break
 			}
@@ -475,18 +500,16 @@ func (w *workload) slim(chosen []candidate) []candidate {
 }
 
 // droppable finds a column of chosen[i] without which no query costs more
-// than it may, -1 if there is none.
-func (w *workload) droppable(chosen []candidate, i int, most map[*item]float64) int {
+// than it may, -1 if there is none. Without its only column an index is gone.
+func (w *workload) droppable(chosen []candidate, i int) int {
 	for j := len(chosen[i].parts) - 1; j >= 0; j-- {
-		d := chosen[i].without(j)
-		if len(d.parts) == 0 {
-			continue
-		}
 		set := slices.Clone(chosen)
-		set[i] = d
+		if set[i] = chosen[i].without(j); len(set[i].parts) == 0 {
+			set = slices.Delete(set, i, i+1)
+		}
 		ok := true
 		for _, it := range w.items {
-			if it.cost(w.server, set) > most[it] {
+			if !it.does(w.server, set, it.expect(w.server, chosen)) {
 				ok = false
 				break
 			}

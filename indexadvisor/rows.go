@@ -84,6 +84,7 @@ func (r *Rows) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 func (r *Rows) Distinct(_ context.Context, t *Table, parts []Part) (Distinct, error) {
 	seen := map[string]bool{}
 	common := map[string]float64{}
+	var ends []float64
 	data := r.data(t)
 	d := Distinct{Rows: float64(len(data)), Read: int64(len(data))}
 	for _, row := range data {
@@ -107,11 +108,17 @@ func (r *Rows) Distinct(_ context.Context, t *Table, parts []Part) (Distinct, er
 				d.Nulls++
 			default:
 				common[fmt.Sprint(v)]++
+				if n, ok := v.(int64); ok {
+					ends = append(ends, float64(n))
+				}
 			}
 		}
 		seen[key.String()] = true
 	}
 	d.Values = float64(len(seen))
+	if c := t.column(parts[0].Name); c != nil && c.integer() && len(ends) > 0 {
+		d.Low, d.High = slices.Min(ends), slices.Max(ends)
+	}
 	for v, n := range common {
 		d.Common = append(d.Common, Frequency{v, n})
 	}

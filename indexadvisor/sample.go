@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -210,6 +211,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 		}
 		defer rows.Close()
 		once := 0.0
+		var ends []float64
 		for rows.Next() {
 			var n, values, nulls float64
 			var least, most sql.NullString
@@ -223,6 +225,9 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 			out.Rows += n * values
 			out.Nulls += n * nulls
 			for _, v := range []sql.NullString{least, most} {
+				if f, err := strconv.ParseFloat(v.String, 64); err == nil {
+					ends = append(ends, f)
+				}
 				if v.Valid && len(out.Common) < mostCommon && (s == nil && n > 1 || n >= surely) && !slices.Contains(out.Common, Frequency{v.String, n}) {
 					out.Common = append(out.Common, Frequency{v.String, n})
 				}
@@ -230,6 +235,9 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 		}
 		if err := rows.Err(); err != nil {
 			return err
+		}
+		if c := t.column(parts[0].Name); c != nil && c.integer() && len(ends) > 0 {
+			out.Low, out.High = slices.Min(ends), slices.Max(ends)
 		}
 		out.Read, out.Sampled = int64(out.Rows), s != nil
 		if s != nil && out.Rows > 0 {

@@ -469,13 +469,16 @@ func (r *run) explain(w *workload, chosen []candidate) {
 		for _, a := range it.variants {
 			for _, b := range a.blocks {
 				p := b.best(w.server, indexSet(chosen))
-				for _, s := range p.steps {
+				for i, s := range p.steps {
 					if s.access.table == nil || s.index != nil && s.index.Name == "" {
 						continue // it uses a new index
 					}
 					text := r.outweighed(w, it, s, chosen)
 					if text == "" {
 						text = r.verdict(b, s)
+					}
+					if i > 0 && p.steps[i-1].out == 0 {
+						text = fmt.Sprintf("%s: nothing is looked up in it for these values, as no row of %s meets the conditions", s.access.name(), p.steps[i-1].access.name())
 					}
 					if !seen[text] {
 						seen[text] = true
@@ -533,14 +536,22 @@ func (r *run) outweighed(w *workload, it *item, s step, chosen []candidate) stri
 	return ""
 }
 
+// name is the table's, with its alias.
+func (x *access) name() string {
+	switch {
+	case x.table == nil:
+		return x.alias
+	case x.alias == x.table.Name:
+		return x.table.Schema + "." + x.table.Name
+	}
+	return x.table.Schema + "." + x.table.Name + " (" + x.alias + ")"
+}
+
 // verdict says why a table gets no new index.
 func (r *run) verdict(b *block, s step) string {
 	x := s.access
 	t := x.table
-	name := t.Schema + "." + t.Name
-	if x.alias != t.Name {
-		name += " (" + x.alias + ")"
-	}
+	name := x.name()
 	n := x.rows()
 	sargable := slices.ContainsFunc(x.preds, func(p *Predicate) bool { return p.Class != Filter })
 	joined := slices.ContainsFunc(b.edges, func(e edge) bool { return e.a == x || e.b == x })
@@ -575,12 +586,12 @@ func (it *item) spread(r *run, server Server, who string, chosen []candidate) {
 	var lowest, highest float64
 	gaining := 0
 	for i, a := range it.variants {
-		cost, n := a.cost(server, indexSet(chosen))
+		now, n := a.cost(server, indexSet(chosen))
 		if i == 0 || n < lowest {
 			lowest = n
 		}
 		highest = max(highest, n)
-		if before, _ := a.cost(server, indexSet(nil)); cost < 0.9*before {
+		if before, _ := a.cost(server, indexSet(nil)); now.cost < 0.9*before.cost {
 			gaining++
 		}
 	}

@@ -157,7 +157,7 @@ func (r *run) missed(w *workload, t *Table, name string, chosen []candidate) boo
 		}
 		for _, a := range it.variants {
 			now, _ := a.cost(w.server, indexSet(chosen))
-			if then, _ := a.cost(w.server, without); then > 1.03*now+1 {
+			if then, _ := a.cost(w.server, without); then.cost > 1.03*now.cost+1 {
 				return true
 			}
 		}

@@ -1,0 +1,62 @@
+package indexadvisor
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A column of an index on the inner table of a join is worth its place where
+// it spares many look-ups, not where the few that it may spare are as likely
+// not to be there; and where no row comes from the outer table, no index on the
+// inner one is.
+func TestColumnsOfAJoinThatMayGainByChanceOnlyAreLeftOut(t *testing.T) {
+	m := newMemory(t)
+	const n = 8000
+	pad := fmt.Sprintf("%0200d", 0)
+	m.add("CREATE TABLE a (id INT PRIMARY KEY, f INT NOT NULL, x INT NOT NULL, y INT NOT NULL, pad VARCHAR(200))", n, func(i int) []any {
+		return []any{i, i * 7919 % 4000, i % 2000, i % 50, pad}
+	})
+	m.add("CREATE TABLE b (id INT PRIMARY KEY, f INT NOT NULL, c INT NOT NULL, pad VARCHAR(200))", n, func(i int) []any {
+		return []any{i, i * 104729 % 4000, i % 3, pad}
+	})
+	for _, c := range []struct{ name, where, want string }{
+		{"no row", "a.x BETWEEN 100 AND 110 AND a.y BETWEEN 20 AND 30", "a(x, y)"},
+		{"four rows", "a.x = 100", "a(x) b(f)"},
+		{"hundreds of rows", "a.x BETWEEN 100 AND 200", "a(x) b(f, c)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := m.advise("SELECT a.pad, b.pad FROM a JOIN b ON b.f = a.f WHERE b.c = 1 AND " + c.where)
+			if got := short(a); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if c.name == "no row" {
+				wantNote(t, a, "s.b: nothing is looked up in it for these values, as no row of s.a meets the conditions")
+			}
+		})
+	}
+}
+
+// The whole of a table read by its primary key is no look-up: a hash join
+// reads it once.
+func TestATableReadByItsPrimaryKeyIsHashed(t *testing.T) {
+	m := newMemory(t)
+	for _, name := range []string{"a", "b"} {
+		m.add("CREATE TABLE "+name+" (id INT PRIMARY KEY, f INT NOT NULL, pad VARCHAR(200))", 5000, func(i int) []any {
+			return []any{i, i * 7919 % 2500, "x"}
+		})
+	}
+	r := New(&m.Rows, Options{}).run()
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	it, err := r.item(t.Context(), Query{Schema: "s", SQL: "SELECT * FROM a JOIN b ON b.f = a.f LIMIT 2000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := it.variants[0].blocks[0]
+	p := b.best(r.server, indexSet(nil))
+	once := b.read(r.server, b.accesses[0], nil, 0).cost
+	if p.cost > 10*once {
+		t.Errorf("the join costs %.0f, reading a table once %.0f", p.cost, once)
+	}
+}
