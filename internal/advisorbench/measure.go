@@ -263,14 +263,14 @@ func (b *bench) run(ctx context.Context, query string) (work, error) {
 		return work{}, err
 	}
 	for range 5 {
-		if least.cut || least.pages > 1000 {
-			break // a page more or less does not matter
+		if least.cut || least.time > time.Second {
+			break
 		}
 		w, err := b.once(ctx, query)
 		if err != nil {
 			return work{}, err
 		}
-		agree := w.pages == least.pages
+		agree := math.Abs(w.pages-least.pages) <= least.pages/1000
 		w.pages, w.time = min(w.pages, least.pages), min(w.time, least.time)
 		if least = w; agree {
 			break
