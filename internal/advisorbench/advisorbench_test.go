@@ -48,7 +48,7 @@ type bar struct{ good, spare, worse float64 }
 // below what was reached before, or where soar's rule does better.
 var (
 	goal            = bar{95, 0, 0}
-	reached         = bar{90, 5, 2}
+	reached         = bar{86, 5, 2}
 	workloadReached = bar{60, 50, 10}
 )
 
