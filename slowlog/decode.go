@@ -414,6 +414,7 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 				break
 			}
 			if isFlat(line) {
+				d.begin(s, start) // fill reads all lines, those that were expected, too
 				h.user, h.queryTime, h.query, h.flat = true, true, i, true
 				h.end = next
 				return h, false
