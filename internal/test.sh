@@ -58,14 +58,15 @@ unformatted() {
 	files=$(gofmt -l .) && [ -z "$files" ] || { echo "${files:-gofmt failed}"; return 1; }
 }
 
-# tests DIRECTORY FLAG... PACKAGE...: go test there, with the lines of its packages and
-# the whole output of those that fail.
+# tests DIRECTORY FLAG... PACKAGE...: go test there, with the lines of its packages, how
+# far those that measure it are from their goals, and the whole output of those that fail.
 tests() {
 	local dir=$1
 	shift
 	(cd "$dir" && go test -v "$@" 2>&1 </dev/null) | tee "$tmp/log" | awk '
 		{ out = out "\t" $0 "\n" }
-		/^(ok  |\?   |FAIL)\t/ { if ($1 == "FAIL") printf "%s", out; else print "\t" $0; out = "" }
+		/: the goal is |of [0-9]+ .*within|^ +.*counting read at most/ { sub(/.*_test\.go:[0-9]+: /, "\t"); goals = goals "\t" $0 "\n" }
+		/^(ok  |\?   |FAIL)\t/ { if ($1 == "FAIL") printf "%s", out; else printf "\t%s\n%s", $0, goals; out = goals = "" }
 		END { printf "%s", out }'
 	local status=${PIPESTATUS[0]}
 	count() { grep -c -- "$1" "$tmp/log"; }
