@@ -90,8 +90,9 @@ type handover struct {
 	tail  []byte // what it left of its own bytes, which start at offset at
 }
 
-// pieceSize keeps a piece and its events within a processor's cache.
-const pieceSize = 64 << 10
+// pieceSize keeps a piece and its events within a processor's cache, and makes
+// what each piece learns anew, and its handover, rare.
+const pieceSize = 256 << 10
 
 // cut cuts the next piece from the input. It returns nil behind the last.
 func (e *each) cut() *piece {
