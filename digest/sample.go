@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/quern-dev/quern/internal/lexer"
 )
 
 // A Sample is one event of a class, with the statement's text.
@@ -120,8 +122,7 @@ func (f *facts) findTrace(r *rule) {
 func hashText[T string | []byte](s T) uint64 {
 	h := uint64(len(s))
 	for ; len(s) >= 8; s = s[8:] {
-		h = mix(h, uint64(s[0])|uint64(s[1])<<8|uint64(s[2])<<16|uint64(s[3])<<24|
-			uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)
+		h = mix(h, lexer.Load8(s))
 	}
 	var last uint64
 	for i := range len(s) {

@@ -26,6 +26,32 @@ const (
 	maxForgedBytes   = 1 << 20
 )
 
+// findUse reads the "use" line at s[i:], if there is one, and returns where what
+// comes behind it starts. Other lines, which are often long, it does not look at.
+func (b *body) findUse(s string, i int, final bool) (next int, more bool) {
+	if !strings.HasPrefix(s[i:], "u") {
+		return i, false
+	}
+	end, after, ok, more := ownLine(s, i, final)
+	if more || !ok || !strings.HasPrefix(s[i:end], "use ") {
+		return i, more
+	}
+	if s[end-1] != ';' {
+		if end, after, more = brokenUse(s, i, end, after, final); more {
+			return i, true
+		}
+	}
+	follows, more := followed(s, after, true, final)
+	if follows && !more {
+		follows, more = noBanner(s, after, final)
+	}
+	if !more && follows && s[end-1] == ';' {
+		b.use, b.hasUse = s[i+len("use "):end-1], true
+		i = after
+	}
+	return i, more
+}
+
 // find reads the body that follows header h. It returns where the next record
 // begins, or that the window ends too early to tell.
 func (b *body) find(s string, h header, d *decoder, final bool) (next int, more bool) {
@@ -38,26 +64,8 @@ func (b *body) find(s string, h header, d *decoder, final bool) (next int, more 
 		b.flat(s, i)
 		return i, false
 	}
-	if !strings.HasPrefix(s[i:], "u") {
-	} else if end, after, ok, more := ownLine(s, i, final); more {
+	if i, more = b.findUse(s, i, final); more {
 		return 0, true
-	} else if ok && strings.HasPrefix(s[i:end], "use ") {
-		if s[end-1] != ';' {
-			if end, after, more = brokenUse(s, i, end, after, final); more {
-				return 0, true
-			}
-		}
-		follows, more := followed(s, after, true, final)
-		if follows && !more {
-			follows, more = noBanner(s, after, final)
-		}
-		if more {
-			return 0, true
-		}
-		if follows && s[end-1] == ';' {
-			b.use, b.hasUse = s[i+len("use "):end-1], true
-			i = after
-		}
 	}
 	if end, after, ok, more := ownLine(s, i, final); more {
 		return 0, true

@@ -165,7 +165,8 @@ func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 	return next
 }
 
-// expectedValues returns -1 if not.
+// expectedValues is expectedTime for a line of values. It returns -1 where it has
+// given the event a schema that the line does not have.
 func (d *decoder) expectedValues(l *expectedLine, s string, i int, h *header) (next int) {
 	e := d.ev
 	if end := i + len(l.text); end > i && end <= len(s) && s[i:end] == l.text {
@@ -227,11 +228,7 @@ func (d *decoder) readSteps(steps []shapeStep, s string, p int) (end int) {
 		if end == p {
 			return 0
 		}
-		if st.key < NumKeys {
-			d.addMetric(st.key, st.name, n, s[p:end])
-		} else {
-			d.setField(st.key, n, s[p:end])
-		}
+		d.set(st.key, st.name, n, s[p:end])
 		p = end
 	}
 	return p

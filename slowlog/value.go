@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quern-dev/quern/internal/lexer"
 )
 
 // maxDuration is the longest time that a log is believed: ten years. Servers
@@ -62,16 +64,8 @@ func micros(s string) (us int64, ok bool) {
 	if len(s) < 8 || s[0] != '.' {
 		return 0, false
 	}
-	us, k := leadingDigits(load(s) >> 8)
+	us, k := leadingDigits(lexer.Load8(s) >> 8)
 	return us, k == 6
-}
-
-// load reads eight bytes, the first into the lowest; the compiler makes it one
-// instruction.
-func load(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // leadingDigits returns how many of the eight bytes in x, from the lowest on, are
@@ -111,7 +105,7 @@ func parseCount(s string) (int64, bool) {
 // there is none below 2^63.
 func scanCount(s string, p int) (n int64, end int) {
 	if len(s)-p >= 8 {
-		if n, k := leadingDigits(load(s[p:])); k < 8 {
+		if n, k := leadingDigits(lexer.Load8(s[p:])); k < 8 {
 			return n, p + k
 		}
 	}

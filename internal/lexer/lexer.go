@@ -274,7 +274,7 @@ func quotedEnd(src string, i int, escapes bool) (end int, ok bool) {
 		if len(src)-j < 8 {
 			break
 		}
-		x := load(src[j:])
+		x := Load8(src[j:])
 		found := find(x, quote)
 		if escapes {
 			found |= find(x, '\\')
@@ -389,7 +389,7 @@ func exponent(src string, i int) int {
 // nameEnd returns the end of the bare name at src[i:].
 func nameEnd(src string, i int) int {
 	for len(src)-i >= 8 {
-		n := first(noName(load(src[i:])))
+		n := first(noName(Load8(src[i:])))
 		if i += n; n < 8 {
 			return i
 		}

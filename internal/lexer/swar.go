@@ -17,8 +17,9 @@ const (
 	fold  = 0x20 * ones // makes letters small
 )
 
-// load reads eight bytes; the compiler makes it one instruction.
-func load(s string) uint64 {
+// Load8 reads eight bytes, the first into the lowest; the compiler makes it one
+// instruction.
+func Load8[T string | []byte](s T) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
@@ -55,8 +56,8 @@ func AppendLower(dst []byte, src string, i, j int) []byte {
 	if j-i <= 16 && len(src)-i >= 16 && cap(dst)-n >= 16 {
 		// Two loads and two stores do it, with something left over.
 		from, to := src[i:i+16], dst[n:n+16]
-		binary.LittleEndian.PutUint64(to, lower(load(from)))
-		binary.LittleEndian.PutUint64(to[8:], lower(load(from[8:])))
+		binary.LittleEndian.PutUint64(to, lower(Load8(from)))
+		binary.LittleEndian.PutUint64(to[8:], lower(Load8(from[8:])))
 		return dst[:n+j-i]
 	}
 	dst = append(dst, src[i:j]...)

@@ -353,7 +353,7 @@ func lookup(src string, i, j int) Word {
 		return 0
 	}
 	if n <= 8 && len(src)-i >= 8 {
-		return short(load(src[i:]), n)
+		return short(Load8(src[i:]), n)
 	}
 	k := keyOf(src, i, j)
 	for h := k.hash(n); ; h = (h + 1) % uint(len(table)) {
@@ -382,7 +382,7 @@ func short(x uint64, n int) Word {
 // all the bytes of names apart but capital letters from small ones.
 func keyOf(src string, i, j int) key {
 	if j-i > 8 {
-		return key{load(src[i:]) | fold, load(src[j-8:]) | fold}
+		return key{Load8(src[i:]) | fold, Load8(src[j-8:]) | fold}
 	}
 	var lo uint64
 	for k := i; k < j; k++ {
