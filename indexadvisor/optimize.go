@@ -502,15 +502,18 @@ func (w *workload) slim(chosen []candidate) []candidate {
 // droppable finds a column of chosen[i] without which no query costs more
 // than it may, -1 if there is none. Without its only column an index is gone.
 func (w *workload) droppable(chosen []candidate, i int) int {
+	now := make([]expected, len(w.items))
+	for k, it := range w.items {
+		now[k] = it.expect(w.server, chosen)
+	}
 	for j := len(chosen[i].parts) - 1; j >= 0; j-- {
 		set := slices.Clone(chosen)
 		if set[i] = chosen[i].without(j); len(set[i].parts) == 0 {
 			set = slices.Delete(set, i, i+1)
 		}
 		ok := true
-		for _, it := range w.items {
-			if !it.does(w.server, set, it.expect(w.server, chosen)) {
-				ok = false
+		for k, it := range w.items {
+			if ok = it.does(w.server, set, now[k]); !ok {
 				break
 			}
 		}

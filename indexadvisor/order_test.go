@@ -2,12 +2,23 @@ package indexadvisor
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quern-dev/quern/internal/testservers"
 )
+
+// started returns a run that knows its server.
+func started(t *testing.T, db *sql.DB) *run {
+	t.Helper()
+	r := New(MySQL(db), Options{}).run()
+	if err := r.start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // Whether an index gives an order that names a column of one value is what
 // the servers do with that column.
@@ -19,10 +30,7 @@ func TestOrderByAFixedColumnIsWhatTheServersDo(t *testing.T) {
 		exec(t, db, "CREATE TABLE t (id INT PRIMARY KEY, a INT, c INT NOT NULL, pad VARCHAR(100), KEY ac (a, c))",
 			"INSERT INTO t SELECT i, IF(i % 10 = 0, NULL, i % 50), i % 300, REPEAT('x', 100) FROM seq", "ANALYZE TABLE t")
 		ctx := context.Background()
-		r := New(MySQL(db), Options{}).run()
-		if err := r.start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		r := started(t, db)
 		for _, cond := range []string{"a = 3", "a <=> 3", "NOT a <> 3", "a IN (3)", "a IS NULL", "ISNULL(a)", "NOT (a IS NOT NULL)", "a <=> NULL", "NULL <=> a"} {
 			for _, c := range []struct{ what, tail string }{
 				{"*", "ORDER BY a, c LIMIT 5"}, {"*", "ORDER BY c, a LIMIT 5"}, {"*", "ORDER BY c LIMIT 5"}, {"*", "ORDER BY a LIMIT 5"},
@@ -62,10 +70,7 @@ func TestServersGroupByAnIndexWhateverItCosts(t *testing.T) {
 		exec(t, db, "CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT NOT NULL, pad VARCHAR(100), KEY a (a), KEY c (c))",
 			"INSERT INTO t SELECT i, i * 7919 % 500, i % 3, i % 1000, REPEAT('x', 100) FROM seq", "ANALYZE TABLE t")
 		ctx := context.Background()
-		r := New(MySQL(db), Options{}).run()
-		if err := r.start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		r := started(t, db)
 		for _, sql := range []string{
 			"SELECT a, COUNT(*) FROM t WHERE b = 2 GROUP BY a", "SELECT a, COUNT(*) FROM t WHERE b <> 2 GROUP BY a", "SELECT a, SUM(b) FROM t GROUP BY a",
 			"SELECT a, COUNT(*) FROM t WHERE c = 7 GROUP BY a", "SELECT b, COUNT(*) FROM t WHERE b <> 2 GROUP BY b",

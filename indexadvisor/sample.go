@@ -23,10 +23,6 @@ const clusterRows = 100
 func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	c := &Counts{}
 	err := d.session(ctx, func(conn *sql.Conn, maria bool) error {
-		rows, err := partitionRows(ctx, conn, q)
-		if err != nil {
-			return err
-		}
 		mask := "0"
 		for i, p := range q.Predicates {
 			mask += fmt.Sprintf(" + ((%s) IS TRUE) * %d", p.SQL, uint64(1)<<i)
@@ -69,7 +65,7 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 			}
 			return err
 		}
-		s, err := d.sample(ctx, conn, maria, q.Table, q.from(), rows)
+		s, err := d.sample(ctx, conn, maria, q)
 		if err != nil {
 			return err
 		}
@@ -91,7 +87,7 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 		for i := range s.places {
 			c.Clusters = append(c.Clusters, cells[int64(i)])
 		}
-		c.Rows = float64(rows)
+		c.Rows = float64(s.rows)
 		if c.Read == 0 {
 			return errors.New("the sample of the table is empty")
 		}
@@ -187,7 +183,7 @@ func (d *Database) Distinct(ctx context.Context, t *Table, parts []Part) (Distin
 			exprs = append(exprs, fmt.Sprintf("%s AS c%d", e, i))
 			names = append(names, fmt.Sprintf("c%d", i))
 		}
-		s, err := d.sample(ctx, conn, maria, t, quoteTable(t.Schema, t.Name), t.Rows)
+		s, err := d.sample(ctx, conn, maria, CountRequest{Table: t})
 		if err != nil {
 			return err
 		}
@@ -261,7 +257,8 @@ const (
 
 // sampling is where a table's sample is read.
 type sampling struct {
-	table  string
+	table  string // in a FROM clause
+	rows   int64  // of it
 	index  string // the key to read by; "" for the beginning of the table
 	column string // its first column
 	places []place
@@ -280,9 +277,14 @@ const (
 	mostText           = 32 << 20 // and in all statements of a sample
 )
 
-// sample plans the sample of a table, of which from, with that many rows, is the
-// part wanted; nil if all rows are to be counted.
-func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Table, from string, rows int64) (*sampling, error) {
+// sample plans the sample of the rows that a request is about, nil if all of them
+// are to be counted.
+func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, q CountRequest) (*sampling, error) {
+	t := q.Table
+	rows, err := partitionRows(ctx, conn, q)
+	if err != nil {
+		return nil, err
+	}
 	exact, most := d.ExactRows, d.SampleRows
 	if exact <= 0 {
 		exact = 200_000
@@ -294,7 +296,7 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, t *Ta
 		return nil, nil
 	}
 	want := max(1000, min(most, rows/33))
-	s := &sampling{table: from, want: want, limit: want}
+	s := &sampling{table: q.from(), rows: rows, want: want, limit: want}
 	pk := t.primaryKey()
 	if pk == nil {
 		s.places = []place{{}}

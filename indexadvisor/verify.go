@@ -377,7 +377,7 @@ func (t *trial) fill(ctx context.Context, tab *Table, where string) error {
 	copied := int64(0)
 	err := d.session(ctx, func(c *sql.Conn, maria bool) error {
 		statements := []string{"SELECT " + list + " FROM " + quoteTable(tab.Schema, tab.Name) + " LIMIT " + fmt.Sprint(2*t.Rows)}
-		s, err := d.sample(ctx, c, maria, tab, quoteTable(tab.Schema, tab.Name), tab.Rows)
+		s, err := d.sample(ctx, c, maria, CountRequest{Table: tab})
 		switch {
 		case err != nil:
 			return err
