@@ -213,7 +213,8 @@ func (e *each) work(worker int) {
 				break
 			}
 			if err := e.fn(worker, &b.events[i]); err != nil {
-				e.err.CompareAndSwap(nil, &err)
+				first := err // err itself would be on the heap for every event
+				e.err.CompareAndSwap(nil, &first)
 			}
 		}
 		select {

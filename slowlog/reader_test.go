@@ -510,6 +510,16 @@ func TestReadReusingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(2000, func() { r.Read() }); n > 0.1 {
 		t.Errorf("%v allocations an event", n)
 	}
+	const events = 3000
+	log := strings.Repeat(rec, events)
+	n := testing.AllocsPerRun(1, func() {
+		if err := NewReader(strings.NewReader(log)).each(2, 64<<10, func(int, *Event) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	if n > events/10 {
+		t.Errorf("Each: %v allocations for %d events", n, events)
+	}
 }
 
 func TestEventClone(t *testing.T) {
