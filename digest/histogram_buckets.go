@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -195,12 +196,32 @@ func (b *buckets) each(yield func(bucket int, weight uint64) bool) {
 		}
 	}
 	for n := range b.pages {
-		for i := range pageLen {
-			if w := b.pages[n].at(i); w != 0 && !yield((b.first+n)<<pageBits+i, w) {
+		p := &b.pages[n]
+		for i := p.filled(0); i < pageLen; i = p.filled(i + 1) {
+			if w := p.at(i); w != 0 && !yield((b.first+n)<<pageBits+i, w) {
 				return
 			}
 		}
 	}
+}
+
+// filled returns the first bucket from i on that may be filled, pageLen if none
+// is. Most pages are empty, or nearly so: it passes eight buckets at once.
+func (p *page) filled(i int) int {
+	switch {
+	case p.large != nil:
+		return i
+	case p.small == nil:
+		return pageLen
+	}
+	for i < pageLen && p.small[i] == 0 {
+		if i%8 == 0 && binary.LittleEndian.Uint64(p.small[i:]) == 0 {
+			i += 8
+		} else {
+			i++
+		}
+	}
+	return i
 }
 
 func (b *buckets) clone() *buckets {
