@@ -152,9 +152,9 @@ func (r *Reader) readInto(buf []byte, size int) []byte {
 }
 
 // cutPoint finds a line late in buf that is the first of a header, to the eye,
-// with some of what follows it, or 0.
+// with some of what follows it, or 0. What follows is copied to the next piece.
 func cutPoint(buf []byte) int {
-	b := buf[:len(buf)-len(buf)/16]
+	b := buf[:len(buf)-min(len(buf)/16, 4<<10)]
 	if i := bytes.LastIndex(b, []byte("\n"+timePrefix)); i > len(b)/2 {
 		return i + 1
 	}
