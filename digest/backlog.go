@@ -21,7 +21,7 @@ const (
 	// time, lock time, rows examined, and when.
 	backlogHead = 4
 	// backlogEvery is how often a class without a backlog is given one.
-	backlogEvery = 32
+	backlogEvery = 8
 	// maxBacklogs bounds the memory of backlogs, for it is the frequent classes
 	// that need them.
 	maxBacklogs = 1 << 10
