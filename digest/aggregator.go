@@ -92,7 +92,7 @@ type Aggregator struct {
 	remember   int                   // how many of them; maxStatements if 0
 
 	facts facts
-	key   []byte
+	key   []byte // of the last event, as far as classify makes it
 	known *known // of the statement that key is of, or nil
 	text  []byte
 
@@ -154,7 +154,7 @@ func (a *Aggregator) Add(ev *slowlog.Event) {
 	a.facts.set(ev, &a.hists)
 	c := a.remembered()
 	if c == nil {
-		c = a.class(a.key, ev)
+		c = a.class(a.wholeKey(), ev)
 		if a.known != nil && c.Kind != Overflow {
 			a.known.class = c
 		}
@@ -185,7 +185,9 @@ func (a *Aggregator) addTo(c *Class, f *facts, kind Kind) {
 }
 
 // classify makes the key of the event's class: its Kind and the values of its
-// groups. It reports whether the event passes the filter of statements.
+// groups. It reports whether the event passes the filter of statements. Of a
+// statement that is known, whose class is mostly found without, wholeKey makes the
+// rest of the key.
 func (a *Aggregator) classify(ev *slowlog.Event) bool {
 	kind := Statements
 	switch {
@@ -197,10 +199,10 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 	a.key, a.known = append(a.key[:0], byte(kind)), nil
 	byStatement := a.Options.Filter.ofStatement()
 	if a.plain && !byStatement {
-		if kind == Statements {
-			a.key, a.known = a.printer.appendKnown(a.key, ev.Query)
-		} else {
+		if kind != Statements {
 			a.key = a.appendFingerprint(a.key, ev, kind)
+		} else if a.known = a.printer.look(ev.Query); a.known == nil {
+			a.key = a.printer.Fingerprinter.Append(a.key, ev.Query)
 		}
 		return true
 	}
@@ -226,6 +228,14 @@ func (a *Aggregator) classify(ev *slowlog.Event) bool {
 		}
 	}
 	return true
+}
+
+// wholeKey returns the key of the event that classify was given last.
+func (a *Aggregator) wholeKey() []byte {
+	if a.known != nil {
+		a.key = append(a.key[:1], a.known.fingerprint...)
+	}
+	return a.key
 }
 
 // The fingerprints of what is no statement.

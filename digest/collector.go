@@ -213,6 +213,7 @@ func (c *Collector) Add(ev *slowlog.Event) {
 
 func (c *Collector) add(w *worker, ev *slowlog.Event, traceID string) {
 	w.a.classify(ev)
+	key := w.a.wholeKey()
 	f := &w.a.facts
 	f.set(ev, &w.a.hists)
 	f.traceID = traceID
@@ -221,10 +222,10 @@ func (c *Collector) add(w *worker, ev *slowlog.Event, traceID string) {
 		f.time = now
 	}
 	c.observed.Add(1)
-	at := int(maphash.Bytes(c.seed, w.a.key)) & (c.shards - 1)
+	at := int(maphash.Bytes(c.seed, key)) & (c.shards - 1)
 	for {
 		win, late := c.window(f.time, now)
-		if win.shards[at].add(w.a.key, f, ev) {
+		if win.shards[at].add(key, f, ev) {
 			if late {
 				c.late.Add(1)
 			}

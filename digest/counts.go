@@ -50,8 +50,9 @@ func (a *Aggregator) AddCounts(k Counts) {
 		ev.Query = ""
 	}
 	a.classify(ev)
+	key := a.wholeKey()
 
-	c := newClass(Kind(a.key[0]), string(a.key))
+	c := newClass(Kind(key[0]), string(key))
 	c.Observed = k.Count
 	c.weight = weightOfMany(k.Count)
 	c.seen(unixNano(k.First), unixNano(k.First))
@@ -106,7 +107,7 @@ func (a *Aggregator) AddCounts(k Counts) {
 	if k.SQL == "" && k.Command == "" {
 		a.rest().merge(c, &a.rule)
 	} else {
-		a.class(a.key, ev).merge(c, &a.rule)
+		a.class(key, ev).merge(c, &a.rule)
 	}
 }
 

@@ -296,17 +296,10 @@ const maxKnown = 4 << 20
 
 // Append is Fingerprinter.Append.
 func (p *printer) Append(dst []byte, sql string) []byte {
-	dst, _ = p.appendKnown(dst, sql)
-	return dst
-}
-
-// appendKnown is Append, and returns what is known of the statement's skeleton,
-// nil if it has none.
-func (p *printer) appendKnown(dst []byte, sql string) ([]byte, *known) {
 	if k := p.look(sql); k != nil {
-		return append(dst, k.fingerprint...), k
+		return append(dst, k.fingerprint...)
 	}
-	return p.Fingerprinter.Append(dst, sql), nil
+	return p.Fingerprinter.Append(dst, sql)
 }
 
 // look returns what is known of the statement's skeleton, nil if it has none.
