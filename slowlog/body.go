@@ -459,7 +459,8 @@ func isGluedHeader(s string, i int) bool {
 // headerAt reports whether the line at s[i:], which starts with "#", can be the
 // first of a header, in the servers' fixed order: "# Time", "# User@Host", then
 // the values, of which Query_time is always one. closed says that the statement
-// before it has its semicolon; without it, only a whole header counts.
+// before it has its semicolon; without it, only a whole header counts. A line that
+// ends with a semicolon itself is a comment, which the server has closed.
 func headerAt(s string, i int, closed, final bool) (is, more bool) {
 	end, next, ok := cutLine(s, i, final)
 	if !ok {
@@ -470,7 +471,13 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 	case len(line) < 3 || line[1] != ' ' || strings.HasPrefix(line, adminPrefix):
 		return false, false
 	case strings.HasPrefix(line, timePrefix):
-		if closed && startsLikeTime(line[len(timePrefix):]) || isFlat(line) {
+		if isFlat(line) {
+			return true, false
+		}
+		if strings.HasSuffix(line, ";") {
+			return false, false
+		}
+		if closed && startsLikeTime(line[len(timePrefix):]) {
 			return true, false
 		}
 		return hasQueryTime(s, next, final)
@@ -481,6 +488,8 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 				return false, more
 			}
 			next = after
+		} else if strings.HasSuffix(line, ";") {
+			return false, false
 		}
 		if closed {
 			return true, false
@@ -489,7 +498,7 @@ func headerAt(s string, i int, closed, final bool) (is, more bool) {
 	case !closed || line[2] < 'A' || line[2] > 'Z':
 		return false, false
 	case strings.HasPrefix(line, queryPrefix):
-		return true, false
+		return !strings.HasSuffix(line, ";"), false
 	}
 	// A header without its first lines, or with a line that this package does
 	// not know in front of it.
@@ -515,10 +524,14 @@ func hasQueryTime(s string, i int, final bool) (is, more bool) {
 		if !ok {
 			return false, len(s)-i < maxHeaderLine
 		}
-		if line := s[i:end]; strings.HasPrefix(line, "# Query_time:") {
-			return true, false
-		} else if strings.HasPrefix(line, adminPrefix) {
+		line := s[i:end]
+		switch query := strings.HasPrefix(line, "# Query_time:"); {
+		case strings.HasPrefix(line, adminPrefix):
 			return false, false
+		case (query || strings.HasPrefix(line, timePrefix) || strings.HasPrefix(line, userPrefix)) && strings.HasSuffix(line, ";"):
+			return false, false
+		case query:
+			return true, false
 		}
 		i = next
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quern-dev/quern/internal/lexer"
 )
 
 // A Writer writes events as a slow log, in the words that MySQL 8 has for what
@@ -25,7 +27,12 @@ import (
 //     a weight with a fraction a whole one;
 //   - a Time that was carried from a record that was not written is the event's
 //     own, and so is a schema;
-//   - line breaks in a name are blanks.
+//   - an event without a Time has that of the one before;
+//   - line breaks in a name are blanks;
+//   - lines of a statement that would read as the server's own, such as
+//     "# administrator command: Quit" and the header of a record in comments, have
+//     a blank before them. Within literals and longer comments they have none: what
+//     a Reader makes of them, and of a statement that is not whole, Reader tells.
 type Writer struct {
 	// Redact, if not nil, is called with each statement and returns what is to be
 	// written, such as its fingerprint. What else may hold a value of a statement
@@ -50,8 +57,12 @@ func (w *Writer) Flush() error { return w.w.Flush() }
 // stays.
 func (w *Writer) Write(ev *Event) error {
 	b := w.buf[:0]
+	query := ev.Query
+	if w.Redact != nil && ev.Command == "" {
+		query = w.Redact(query)
+	}
 	timed, stamped := w.tells(ev)
-	shielded := !stamped && looksLikeLog(ev)
+	shielded := !stamped && looksLikeLog(query)
 	if ev.Schema == "" && !ev.Has(FieldSchema) && w.schema != "" || shielded && w.stamped {
 		// A banner ends the force of the last schema, for which servers have no other
 		// line, and lets a SET without a timestamp be the server's.
@@ -78,7 +89,16 @@ func (w *Writer) Write(ev *Event) error {
 		b = append(b, "SET insert_id=0;\n"...)
 		w.stamped = true
 	}
-	b = w.appendStatement(b, ev)
+	if ev.Command != "" {
+		b = append(b, adminPrefix+" "...)
+		b = append(b, oneLine.Replace(ev.Command)...)
+	} else {
+		b = appendQuery(b, query)
+	}
+	if ev.Command != "" || !ev.Truncated {
+		b = append(b, ';')
+	}
+	b = append(b, '\n')
 	w.buf = b
 	_, err := w.w.Write(b)
 	return err
@@ -99,15 +119,18 @@ func (w *Writer) tells(ev *Event) (timed, stamped bool) {
 }
 
 // looksLikeLog reports whether the statement begins as a line of the server's own
-// does, which only a SET line before it tells apart.
-func looksLikeLog(ev *Event) bool {
-	q := ev.Query
-	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "use ") {
+// does, or with a blank one, which only a SET line before it tells apart.
+func looksLikeLog(query string) bool {
+	if strings.HasPrefix(query, "#") || strings.HasPrefix(query, "use ") {
 		return true
 	}
-	line, _, _ := strings.Cut(q+";", "\n")
-	_, _, ok := setValues(strings.TrimSuffix(line, "\r"))
-	return ok
+	line, _, several := strings.Cut(query, "\n")
+	if !several && len(line) <= maxHeaderLine {
+		line += ";"
+	}
+	line = strings.TrimSuffix(line, "\r")
+	_, _, set := setValues(line)
+	return set || isStrayHeaderLine(line)
 }
 
 // appendStamp writes the time as seconds since 1970, with a fraction where it
@@ -302,19 +325,31 @@ func (w *Writer) appendUse(b []byte, ev *Event) []byte {
 	return append(b, ";\n"...)
 }
 
-func (w *Writer) appendStatement(b []byte, ev *Event) []byte {
-	if ev.Command != "" {
-		b = append(b, "# administrator command: "...)
-		b = append(b, oneLine.Replace(ev.Command)...)
-		return append(b, ";\n"...)
+// appendQuery writes the statement, with a blank before each line of it outside
+// of literals and comments that a Reader would take for one of the server's.
+func appendQuery(b []byte, query string) []byte {
+	if strings.IndexByte(query, '#') < 0 && !strings.Contains(query, ", Version: ") {
+		return append(b, query...)
 	}
-	q := ev.Query
-	if w.Redact != nil {
-		q = w.Redact(q)
+	text := query + ";\n" + queryPrefix + "0\n" // a header is told by what follows it, too
+	if _, is := adminCommand(query); is {
+		b = append(b, ' ')
+	} else if is, _ := startAt(text, 0, false, true); is {
+		b = append(b, ' ')
 	}
-	b = append(b, q...)
-	if !ev.Truncated {
-		b = append(b, ';')
+	var lex lexer.Scan
+	for i := 0; i < len(query); {
+		next, _, _ := nextStart(text, i, true)
+		if text[next-1] != '\n' { // a header behind a torn line, by the line that follows
+			next += strings.IndexByte(text[next:], '\n') + 1
+		}
+		next = min(next, len(query))
+		lex.Feed(bytesOf(query[i:next]))
+		b = append(b, query[i:next]...)
+		if next < len(query) && lex.Ground() {
+			b = append(b, ' ')
+		}
+		i = next
 	}
-	return append(b, '\n')
+	return b
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -195,5 +196,86 @@ func TestWrittenHeaderOfTwoQueryTimesIsOneHeader(t *testing.T) {
 	again, damage, _ := readAll(t, b.Bytes())
 	if len(events) != 1 || len(again) != 1 || len(damage) != 0 || again[0].Query != "SELECT 1" {
 		t.Errorf("%d events were read, %d written and read again, %d damaged places:\n%s", len(events), len(again), len(damage), b.Bytes())
+	}
+}
+
+// A statement of one or two lines that look like a server's comes back whatever
+// the record says of time and schema, a record as it is behind it. One line comes
+// back as it was, unless it is a command's; lines that look like more than a
+// comment may have a blank before them.
+func TestStatementsOfLookAlikeLinesComeBack(t *testing.T) {
+	lines := []string{
+		"", " ", "\r", "\x00", ";", "#", "# x", "# Time: 2026-11-30T11:26:27Z", "# Time: 261130 11:26:27", "# Time: x", "# User@Host: a[a] @ h []", "# User@Host: a",
+		"# Query_time: 1", "# Query_time: 1  Lock_time: 0 Rows_sent: 0  Rows_examined: 0", "# Schema: x", "# X: 1", "# explain: x", "# Warning 1", "# administrator command: Quit",
+		"use x", "use `x`", "USE x", "SET timestamp=1", "SET insert_id=0", "SET timestamp=x", "/usr/sbin/mysqld, Version: 8.0. started with:", "mysqld, Version: 8.0. started with:",
+		"Tcp port: 0", "Time Id Command Argument", "  Tmp_tables: 1", "-- x", "/* x */", "select 1", "2026-11-30T00:00:00Z 7 # Time: 2026-11-30T11:26:27Z", "select 1# Time: 2026-11-30T11:26:27Z",
+	}
+	queries := slices.Clone(lines)
+	for _, a := range lines {
+		for _, b := range lines {
+			queries = append(queries, a+"\n"+b, a+";\n"+b, a+"\r\n"+b)
+		}
+	}
+	unindented := strings.NewReplacer("\n #", "\n#", "\n /", "\n/", "\n m", "\nm", "\n 2", "\n2")
+	for _, kind := range []Event{
+		{},
+		{Schema: "s"},
+		{TimeSource: TimeHeader, Schema: "s"},
+		{TimeSource: TimeHeader},
+		{TimeSource: TimeTimestamp},
+	} {
+		var events []*Event
+		for _, q := range append(queries, "select 2") {
+			for _, q := range []string{q, "select 3"} {
+				ev := kind
+				if ev.Query = q; kind.TimeSource != TimeUnknown {
+					ev.Time = utc("2026-11-30T12:00:00")
+				}
+				events = append(events, event(ev, FieldQueryTime))
+			}
+		}
+		log := written(t, events)
+		got, damage, _ := readAll(t, log)
+		if len(damage) > 0 {
+			t.Errorf("%v: damage %q", kind, damage[0].Text)
+		}
+		for i, ev := range got[:min(len(got), len(events))] {
+			want := events[i].Query
+			same := ev.Query == want
+			if strings.Contains(want, "\n") || want == "# administrator command: Quit" {
+				same = unindented.Replace("\n"+ev.Query) == unindented.Replace("\n"+want)
+			}
+			if !same || ev.Truncated || ev.Schema != kind.Schema || !ev.Time.Equal(events[i].Time) {
+				t.Fatalf("%v: %q came back as %q, schema %q, time %v", kind, want, ev.Query, ev.Schema, ev.Time)
+			}
+		}
+		if len(got) != len(events) {
+			t.Errorf("%v: %d events came back of %d", kind, len(got), len(events))
+		}
+	}
+}
+
+// What the fingerprint begins with is told apart from the server's lines, too.
+func TestRedactedStatementsAreNoServersLines(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	w.Redact = func(q string) string { return strings.TrimPrefix(q, "/* c */ ") }
+	var want []string
+	for _, q := range []string{"use shop", "SET insert_id=0", "# Time: 2026-11-30T11:26:27Z", "select 1"} {
+		if err := w.Write(event(Event{Query: "/* c */ " + q}, FieldQueryTime)); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, q)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	events, _, _ := readAll(t, out.Bytes())
+	for _, ev := range events {
+		got = append(got, ev.Schema+ev.Query)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
 	}
 }
