@@ -262,7 +262,7 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 		p.filter("a regular expression makes no range")
 		return
 	case *ast.MatchAgainst:
-		c.match(p, e)
+		c.match(p, e, not)
 		return
 	case *ast.ExistsSubqueryExpr, *ast.CompareSubqueryExpr:
 		p.filter("a subquery is no value that an index could be searched for")
@@ -280,14 +280,19 @@ func (c *classifier) classify(p *Predicate, e ast.ExprNode, not bool) {
 }
 
 // match says whether the table has the FULLTEXT index that MATCH needs.
-func (c *classifier) match(p *Predicate, e *ast.MatchAgainst) {
+func (c *classifier) match(p *Predicate, e *ast.MatchAgainst, not bool) {
+	if not {
+		p.filter("no index finds the rows without its words")
+		return
+	}
+	if ix := c.fulltext(e); ix != nil {
+		p.text = ix.Name
+		p.filter("the FULLTEXT index " + ix.Name + " finds its words")
+		return
+	}
 	var quoted []string
 	for _, n := range e.ColumnNames {
 		quoted = append(quoted, quote(n.Name.O))
-	}
-	if ix := c.fulltext(e); ix != nil {
-		p.filter("the FULLTEXT index " + ix.Name + " finds its words")
-		return
 	}
 	p.filter("MATCH needs a FULLTEXT index on just its columns")
 	p.Try = "ADD FULLTEXT INDEX (" + strings.Join(quoted, ", ") + ")"

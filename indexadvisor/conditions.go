@@ -95,10 +95,8 @@ func (a *analysis) finishCondition(b *block, c condition) {
 			p.filter("the ends of the range come from another table, row by row")
 		}
 		x.preds = append(x.preds, p)
-		if m, ok := bare(c.expr).(*ast.MatchAgainst); ok {
-			if ix := cl.fulltext(m); ix != nil {
-				x.text = ix.Name
-			}
+		if p.text != "" {
+			x.text = p.text
 		}
 		if x.nulls && len(c.inner) == 0 && len(own) == 1 && rejectsNull(p, c.expr) {
 			// The row of NULLs that an outer join adds does not survive.

@@ -44,6 +44,7 @@ type Predicate struct {
 	Negated bool     // a Range made of everything but some values: <>, NOT IN, IS NOT NULL
 	Why     string   // why it is a Filter, or why it is not counted
 	Try     string   // how to write it so that an index can serve it
+	text    string   // the FULLTEXT index that a MATCH makes the server read
 	guessed bool     // its rows are not counted because of what it holds
 	columns []string // every column named in it, in lower case
 

@@ -129,6 +129,7 @@ func TestNotesOnHowAStatementReads(t *testing.T) {
 			{"SELECT * FROM t FORCE INDEX (ka) WHERE b = 5", "t(b)", []string{"a new one is not used before the hint names it"}},
 			{"SELECT * FROM t IGNORE INDEX FOR ORDER BY (ka) WHERE a = 5", "", []string{"ka serves it already"}},
 			{"SELECT * FROM t WHERE MATCH (body) AGAINST ('word5') AND b = 5", "", []string{"the FULLTEXT index ft finds its words", "makes the server read the FULLTEXT index ft"}},
+			{"SELECT * FROM t WHERE NOT MATCH (body) AGAINST ('word5') AND b = 5", "t(b)", []string{"no index finds the rows without its words"}},
 			{"SELECT * FROM t WHERE MATCH (title) AGAINST ('title5')", "", []string{"Instead: ADD FULLTEXT INDEX (`title`)"}},
 			{"SELECT * FROM g WHERE MBRContains(" + square + ", p)", "", []string{"the SPATIAL index sp may"}},
 			{"SELECT * FROM g WHERE ST_Within(q, " + square + ")", "", []string{"Instead: ADD SPATIAL INDEX (`q`)"}},
