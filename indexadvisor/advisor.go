@@ -306,6 +306,9 @@ func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error
 		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	a := &analysis{ctx: ctx, catalog: r, server: r.server, schema: schema}
+	if !r.server.MariaDB && r.server.atLeast(8, 0, 20) {
+		a.indexHints = indexHints(sql, r.server.lexer())
+	}
 	if err := a.statement(stmt); err != nil {
 		if errors.Is(err, errSkip) {
 			return nil, fmt.Errorf("indexadvisor: no advice on this kind of statement: %w", err)

@@ -80,10 +80,12 @@ type analysis struct {
 	catalog Catalog
 	server  Server
 	schema  string
-	blocks  []*block
-	notes   []string
-	writes  []write
-	depth   int
+	// indexHints are the statement's optimizer hints on indexes.
+	indexHints []indexHint
+	blocks     []*block
+	notes      []string
+	writes     []write
+	depth      int
 	// references and conditions are how many there were, as both are bounded.
 	references, conditions int
 	// fixed are the subqueries whose value does not depend on the row.

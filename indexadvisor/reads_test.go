@@ -155,6 +155,59 @@ func TestNotesOnHowAStatementReads(t *testing.T) {
 	})
 }
 
+// MySQL's optimizer hints on indexes are respected as USE, FORCE and IGNORE INDEX are.
+func TestOptimizerHintsOnIndexesAreRespected(t *testing.T) {
+	srv := testservers.MySQL(t)
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	fill(t, db, 1<<14)
+	exec(t, db,
+		"CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, pad VARCHAR(100), KEY ka (a))",
+		"INSERT INTO t SELECT i, i % 900, i % 700, REPEAT('x', 90) FROM seq",
+		"CREATE VIEW v AS SELECT * FROM t", "ANALYZE TABLE t")
+	const notNew = "a new one is not used before the hint names it"
+	cases := []struct {
+		sql, want string
+		note      string // "" for none that names a hint
+		used      bool   // by the server, once it is there
+	}{
+		{"SELECT * FROM t WHERE b = 5", "t(b)", "", true},
+		{"SELECT /*+ INDEX(t ka) */ * FROM t WHERE b = 5", "t(b)", "(the hint INDEX: ka): " + notNew, false},
+		{"SELECT /*+ QB_NAME(q) MAX_EXECUTION_TIME(9000) join_index(@`q` x `KA`, PRIMARY) */ * FROM t AS x WHERE b = 5", "t(b)", "(the hint JOIN_INDEX: KA, PRIMARY): " + notNew, false},
+		{"SELECT /*+ NO_INDEX(t ka) */ * FROM t WHERE a = 5", "", "the statement forbids ka (the hint NO_INDEX)", false},
+		{"SELECT /*+ NO_JOIN_INDEX(t ka) */ * FROM t WHERE a = 5 AND b = 5", "t(a, b)", "the statement forbids ka (the hint NO_JOIN_INDEX)", true},
+		{"SELECT /*+ NO_INDEX(t) */ * FROM t WHERE b = 5", "t(b)", "every index (the hint NO_INDEX): a new one is not used before the hint is gone", false},
+		{"SELECT /*+ ORDER_INDEX(t ka) */ * FROM t ORDER BY b LIMIT 5", "t(b)", "the hint ORDER_INDEX names the indexes that may give the order (ka): a new one does not", false},
+		{"SELECT /*+ NO_ORDER_INDEX(t) */ * FROM t ORDER BY b LIMIT 5", "t(b)", "the hint NO_ORDER_INDEX forbids every index there", false},
+		{"SELECT /*+ GROUP_INDEX(t ka) */ b, COUNT(*) FROM t GROUP BY b", "t(b)", "the hint GROUP_INDEX names the indexes that may give the order (ka)", false},
+		{"SELECT /*+ NO_GROUP_INDEX(t ka) */ a, COUNT(*) FROM t GROUP BY a", "", "the hint NO_GROUP_INDEX forbids ka there", false},
+		// Hints that say nothing of t's indexes.
+		{"SELECT /*+ INDEX(t) INDEX(t none) NO_INDEX(u) JOIN_ORDER(t) */ * FROM t WHERE b = 5", "t(b)", "", true},
+		{"SELECT * /*+ NO_INDEX(t) */ FROM t WHERE b = 5", "t(b)", "", true},
+		{"SELECT '/*+ NO_INDEX(t) */' FROM t WHERE b = 5", "t(b)", "", true},
+		{"SELECT /*+ NO_INDEX(t) */ * FROM v WHERE b = 5", "t(b)", "", true},
+		{"UPDATE /*+ NO_INDEX(t) */ t SET pad = '' WHERE b = 5", "t(b)", "every index (the hint NO_INDEX)", false},
+	}
+	for _, c := range cases {
+		a := adviseOn(t, db, schema, c.sql)
+		if got := short(a); got != c.want {
+			t.Errorf("%s: got %q, want %q\n%s", c.sql, got, c.want, strings.Join(a.Notes, "\n"))
+		}
+		if notes := strings.Join(a.Notes, "\n"); c.note == "" && strings.Contains(notes, "hint") {
+			t.Errorf("%s: %s", c.sql, notes)
+		} else if c.note != "" {
+			wantNote(t, a, c.note)
+		}
+	}
+	exec(t, db, "ALTER TABLE t ADD INDEX kb (b)")
+	for _, c := range cases {
+		keys, err := MySQL(db).Keys(context.Background(), schema, c.sql)
+		if err != nil || slices.Contains(keys, "kb") != c.used {
+			t.Errorf("%s: the server reads %v, %v", c.sql, keys, err)
+		}
+	}
+}
+
 // A long list of ids stands in the text of each place of a sample: it is counted all
 // the same, in statements that any server takes.
 func TestLongListsAreSampled(t *testing.T) {

@@ -192,44 +192,6 @@ func (a *analysis) tableSource(b *block, sc *scope, ts *ast.TableSource, before 
 	return nil
 }
 
-// hints takes in what the statement says of the indexes of x.
-func (a *analysis) hints(x *access, hints []*ast.IndexHint) {
-	only := map[string]bool{}
-	use := false
-	for _, h := range hints {
-		var names []string
-		for _, ix := range h.IndexNames {
-			names = append(names, ix.O)
-		}
-		x.hints = append(x.hints, names...)
-		switch list := strings.Join(names, ", "); {
-		case h.HintScope != ast.HintForScan && h.HintScope != ast.HintForJoin:
-		case h.HintType == ast.HintIgnore:
-			x.forbidden = append(x.forbidden, names...)
-			a.note("%s: the statement forbids %s (IGNORE INDEX)", x.alias, list)
-		default:
-			for _, name := range names {
-				only[strings.ToLower(name)] = true
-			}
-			use = true
-			if list == "" {
-				list = "none"
-			}
-			a.note("%s: the statement names the indexes that it may use (USE or FORCE INDEX: %s): a new one is not used before the hint names it", x.alias, list)
-		}
-	}
-	for i := range x.table.Indexes {
-		if name := x.table.Indexes[i].Name; use && !only[strings.ToLower(name)] {
-			x.forbidden = append(x.forbidden, name)
-		}
-	}
-}
-
-// allows says whether the statement's hints leave the server an index.
-func (x *access) allows(ix *Index) bool {
-	return ix.Name == "" || !slices.ContainsFunc(x.forbidden, func(name string) bool { return strings.EqualFold(name, ix.Name) })
-}
-
 func (a *analysis) cte(b *block, sc *scope, cte *ast.CommonTableExpression, name string, before []*access) error {
 	if cte.IsRecursive {
 		if _, union := cte.Query.Query.(*ast.SetOprStmt); union {
@@ -265,9 +227,9 @@ func (a *analysis) view(b *block, sc *scope, t *Table, name string, before []*ac
 		sc.sources = append(sc.sources, source{name: name})
 		return nil
 	}
-	schema := a.schema
-	a.schema = t.Schema
-	defer func() { a.schema = schema }()
+	schema, hints := a.schema, a.indexHints
+	a.schema, a.indexHints = t.Schema, nil // a statement's hints do not reach into a view
+	defer func() { a.schema, a.indexHints = schema, hints }()
 	var cols []ast.CIStr
 	for _, c := range t.Columns {
 		cols = append(cols, ast.NewCIStr(c.Name))
