@@ -90,8 +90,7 @@ func (r *rewriter) update(verb int) error {
 		}
 		items = append(items, r.valueItems(eq+1, a[1])...)
 	}
-	from := r.text(refs, set)
-	text := r.head(verb) + " " + strings.Join(items, ", ") + " FROM " + from
+	text := r.head(verb) + " " + strings.Join(items, ", ") + " FROM " + r.text(refs, r.portion(refs, set))
 	if tail < end {
 		text += " " + r.text(tail, end)
 	}
@@ -170,6 +169,9 @@ func (r *rewriter) delete(verb int) error {
 		return err
 	}
 	first := r.skipModifiers(verb, "LOW_PRIORITY", "QUICK", "IGNORE", "HISTORY")
+	if r.is(first-1, "HISTORY") && r.is(first, "FROM") {
+		return r.history(verb, first+1)
+	}
 	end := r.returning(first)
 	from := r.find(first, end, 0, "FROM")
 	if from == end {
@@ -204,8 +206,46 @@ func (r *rewriter) delete(verb int) error {
 	for i, w := range r.out.Written {
 		items[i] = w + ".*"
 	}
-	r.out.Select = r.head(verb) + " " + strings.Join(items, ", ") + " FROM " + r.text(refs, end)
+	text := r.head(verb) + " " + strings.Join(items, ", ") + " FROM " + r.text(refs, r.portion(refs, tail))
+	if tail < end {
+		text += " " + r.text(tail, end)
+	}
+	r.out.Select = text
 	r.writesBySelect(tail, end)
+	return nil
+}
+
+// portion returns the end of the table in [from, to) before MariaDB's FOR PORTION
+// OF period FROM a TO b, for which a SELECT has no word, or to.
+func (r *rewriter) portion(from, to int) int {
+	for i := from; i < to; i++ {
+		if r.toks[i].depth == 0 && r.is(i, "FOR") && r.is(i+1, "PORTION") {
+			r.removed("FOR PORTION OF")
+			r.approximate("FOR PORTION OF adds conditions on the columns of its period, which the SELECT has not")
+			return i
+		}
+	}
+	return to
+}
+
+// history rewrites MariaDB's DELETE HISTORY FROM table [BEFORE SYSTEM_TIME t].
+func (r *rewriter) history(verb, from int) error {
+	end := len(r.toks)
+	before := r.find(from, end, 0, "BEFORE")
+	table := r.text(from, before)
+	r.out.Written = []string{table}
+	r.out.single = true
+	text := r.head(verb) + " " + table + ".* FROM " + table + " FOR SYSTEM_TIME ALL WHERE ROW_END "
+	switch t := before + 1; {
+	case before == end:
+		text += "< NOW(6)"
+	case r.is(t, "SYSTEM_TIME") && t+1 < end && !r.is(t+1, "TRANSACTION"):
+		text += "< " + r.text(t+1, end)
+	default:
+		return r.fail(Unreadable, "BEFORE SYSTEM_TIME and a time was expected")
+	}
+	r.out.Select = text
+	r.approximate("the SELECT finds the rows of the past by their ROW_END, as the server does of itself")
 	return nil
 }
 
