@@ -321,6 +321,9 @@ func (r *run) analyse(ctx context.Context, schema, sql string) (*analysis, error
 // parse reads a statement. Clauses that only say where the result goes, which
 // the parser may not know, are taken away.
 func (r *run) parse(sql string) (ast.StmtNode, error) {
+	if _, versioned := sqlparse.SystemTime(sql, r.server.syntax()); versioned {
+		r.note("FOR SYSTEM_TIME is passed over: rows are counted as they are now, and older ones come on top")
+	}
 	stmt, err := sqlparse.Parse(sql, r.server.syntax())
 	var unknown *sqlparse.SyntaxError
 	if !errors.As(err, &unknown) {

@@ -208,6 +208,29 @@ func TestOptimizerHintsOnIndexesAreRespected(t *testing.T) {
 	}
 }
 
+// A table that keeps its past is advised on by the rows that it has now.
+func TestRowsOfThePastAreReadByTheSameIndexes(t *testing.T) {
+	srv := testservers.MariaDB(t)
+	schema := srv.Schema(t)
+	db := srv.DB(t, schema)
+	fill(t, db, 1<<14)
+	exec(t, db,
+		"CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, pad VARCHAR(100)) WITH SYSTEM VERSIONING",
+		"INSERT INTO t SELECT i, i % 900, i % 700, REPEAT('x', 90) FROM seq", "ANALYZE TABLE t")
+	for _, sql := range []string{
+		"SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP'2026-01-01 00:00:00' x WHERE b = 5",
+		"SELECT * FROM t FOR SYSTEM_TIME BETWEEN '2026-01-01' AND NOW() + INTERVAL 1 YEAR WHERE b = 5",
+		"SELECT pad FROM t FOR SYSTEM_TIME ALL WHERE b = 5 FOR UPDATE",
+		"UPDATE t JOIN t FOR SYSTEM_TIME FROM '2026-01-01' TO NOW() AS old USING (id) SET t.a = old.a WHERE old.b = 5",
+	} {
+		a := adviseOn(t, db, schema, sql)
+		if got := short(a); got != "t(b)" {
+			t.Errorf("%s: got %q\n%s", sql, got, strings.Join(a.Notes, "\n"))
+		}
+		wantNote(t, a, "FOR SYSTEM_TIME is passed over")
+	}
+}
+
 // A long list of ids stands in the text of each place of a sample: it is counted all
 // the same, in statements that any server takes.
 func TestLongListsAreSampled(t *testing.T) {

@@ -67,7 +67,7 @@ func (e *SyntaxError) Error() string {
 var parsers = sync.Pool{New: func() any { return parser.New() }}
 
 // Parse parses a text that holds one statement, with or without a closing
-// semicolon. The tree keeps parts of sql. Errors are ErrEmpty, ErrMultiple,
+// semicolon; it passes FOR SYSTEM_TIME over. The tree keeps parts of sql. Errors are ErrEmpty, ErrMultiple,
 // ErrTooLong, ErrTooDeep or a *SyntaxError.
 func Parse(sql string, o Options) (stmt ast.StmtNode, err error) {
 	if len(sql) > MaxBytes {
@@ -85,6 +85,11 @@ func Parse(sql string, o Options) (stmt ast.StmtNode, err error) {
 	p.Reset()
 	p.SetSQLMode(mode(o))
 	stmts, _, err := p.ParseSQL(sql)
+	if err != nil {
+		if text, found := SystemTime(sql, o); found {
+			stmts, _, err = p.ParseSQL(text)
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, syntaxError(err)

@@ -73,6 +73,43 @@ func TestSQLModeChangesTheReading(t *testing.T) {
 	}
 }
 
+func TestSystemTimeIsPassedOver(t *testing.T) {
+	for clause, rest := range map[string]string{
+		"FOR SYSTEM_TIME ALL": "AS x",
+		"for system_time as of TIMESTAMP'2026-01-01 00:00:00'":                           "x",
+		"FOR SYSTEM_TIME AS OF (SELECT MAX(a) FROM u)":                                   "",
+		"FOR SYSTEM_TIME AS OF TRANSACTION 12":                                           "x JOIN u USING (a)",
+		"FOR SYSTEM_TIME /* c\n */ AS OF NOW() - INTERVAL 3 * 2 DAY + INTERVAL '1' HOUR": "x",
+		"FOR SYSTEM_TIME AS OF @v":                                                       ", u",
+		"FOR SYSTEM_TIME BETWEEN '2026-01-01' AND d.f(1, (2))":                           "WHERE x = 1 AND y = 2",
+		"FOR SYSTEM_TIME FROM TIMESTAMP('2026-01-01') TO '2026-02-01'":                   "FORCE INDEX (i) WHERE x = 1",
+	} {
+		sql := "SELECT * FROM t " + clause + " " + rest
+		blank := strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, clause)
+		got, found := SystemTime(sql, Options{})
+		if want := "SELECT * FROM t " + blank + " " + rest; got != want || !found {
+			t.Errorf("%s: got %s, %v", sql, got, found)
+		}
+		if _, err := Parse(sql, Options{}); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for _, sql := range []string{
+		"SELECT system_time FROM t FOR UPDATE", "SELECT 'FOR SYSTEM_TIME ALL'", "SELECT `FOR`, `SYSTEM_TIME`, x.SYSTEM_TIME FROM x",
+		"SELECT * FROM t FOR SYSTEM_TIME", "SELECT * FROM t FOR SYSTEM_TIME AS OF", "SELECT * FROM t FOR SYSTEM_TIME AS OF (1",
+		"SELECT * FROM t FOR SYSTEM_TIME FROM 1", "SELECT * FROM t FOR SYSTEM_TIME AS OF 1 +", "SELECT * FROM t FOR SYSTEM_TIME AS OF INTERVAL",
+	} {
+		if got, found := SystemTime(sql, Options{}); got != sql || found {
+			t.Errorf("%s: got %s", sql, got)
+		}
+	}
+}
+
 func TestWalkVisitsParentsFirstAndPrunes(t *testing.T) {
 	stmt, err := Parse("SELECT a FROM t WHERE b IN (SELECT c FROM u)", Options{})
 	if err != nil {
@@ -118,6 +155,7 @@ func TestParseMayBeCalledConcurrently(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("SELECT a FROM t WHERE b = 1", false, false)
+	f.Add("SELECT * FROM t FOR SYSTEM_TIME BETWEEN f(1) - INTERVAL 1 DAY AND (NOW()) x", false, false)
 	f.Add("UPDATE t SET a = 'x\\' WHERE \"b\" = 1; -- c", true, true)
 	f.Fuzz(func(t *testing.T, sql string, ansi, noBackslash bool) {
 		stmt, err := Parse(sql, Options{ANSIQuotes: ansi, NoBackslashEscapes: noBackslash})
