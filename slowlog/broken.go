@@ -11,18 +11,29 @@ import "strings"
 const (
 	maxNames   = 2*128*4 + 256 // two user names of MariaDB, and the host
 	maxSchema  = 64*4 + 256    // a schema name, and the values behind it
-	maxMessage = 512 + 64      // MYSQL_ERRMSG_SIZE, and what stands before it
+	maxMessage = 512 + 128     // MYSQL_ERRMSG_SIZE, what stands before it and the line behind it
 )
+
+// sight returns the part of s, up to n bytes behind i, in which to look for such an
+// end: however much more the window holds, for what is found must not hang on
+// that. The part is the last if the input ends with it, and short if it will be
+// longer in a window that has grown.
+func sight(s string, i, n int, final bool) (seen string, last, short bool) {
+	if len(s)-i >= n {
+		return s[:i+n], false, false
+	}
+	return s, final, !final
+}
 
 // brokenUser finds the end of the "# User@Host: name[name] @ ..." line at s[i:],
 // of which s[end:next] is the first line end. Both names must be the same.
 func brokenUser(s string, i, end, next int, final bool) (int, int, bool) {
-	part := s[i:min(len(s), i+maxNames)]
-	at := strings.Index(part, "] @ ")
+	seen, _, short := sight(s, i, maxNames, final)
+	at := strings.Index(seen[i:], "] @ ")
 	if at < 0 {
-		return end, next, !final && len(part) < maxNames
+		return end, next, short
 	}
-	names := strings.TrimPrefix(part[len("# User@Host:"):at], " ")
+	names := strings.TrimPrefix(seen[i+len("# User@Host:"):i+at], " ")
 	n := len(names) / 2
 	if len(names)%2 == 0 || names[n] != '[' || names[:n] != names[n+1:] {
 		return end, next, false
@@ -42,20 +53,20 @@ func brokenSchema(s string, i, end, next int, final bool) (int, int, bool) {
 	if at < 0 || hasSchemaEnd(line[at:]) {
 		return end, next, false
 	}
-	part := s[i:min(len(s), i+maxSchema)]
-	if other := strings.Index(part, "\n# User@Host: "); other >= 0 {
-		part = part[:other]
-	} else if !final && len(part) < maxSchema {
+	seen, last, short := sight(s, i, maxSchema, final)
+	if other := strings.Index(seen[i:], "\n# User@Host: "); other >= 0 {
+		seen, last = seen[:i+other], false
+	} else if short {
 		return end, next, true
 	}
-	for e, after := end, next; after-i < len(part); {
+	for e, after := end, next; after < len(seen); {
 		at := after
 		var ok bool
-		if e, after, ok = cutLine(s, at, final); !ok {
+		if e, after, ok = cutLine(seen, at, last); !ok {
 			break
 		}
-		if hasSchemaEnd(s[at:e]) {
-			if strings.HasPrefix(s[after:], queryPrefix) {
+		if hasSchemaEnd(seen[at:e]) {
+			if strings.HasPrefix(seen[after:], queryPrefix) {
 				return e, after, false
 			}
 			break
@@ -71,27 +82,25 @@ func hasSchemaEnd(line string) bool {
 // brokenUse finds the end of the "use" line at s[i:]: the line that ends with a
 // semicolon before the one in which the server sets the timestamp.
 func brokenUse(s string, i, end, next int, final bool) (int, int, bool) {
-	for e, after := end, next; after-i < maxSchema; {
-		var ok bool
+	seen, last, short := sight(s, i, maxSchema, final)
+	for e, after := end, next; after < len(seen); {
 		at := after
-		if e, after, ok = cutLine(s, at, final); !ok {
-			return end, next, len(s)-i < maxSchema
+		var ok bool
+		if e, after, ok = cutLine(seen, at, last); !ok {
+			break
 		}
-		if e == at || s[e-1] != ';' {
-			if after == len(s) {
-				return end, next, !final && len(s)-i < maxSchema
-			}
+		if e == at || seen[e-1] != ';' {
 			continue
 		}
-		lineEnd, _, ok := cutLine(s, after, final)
+		lineEnd, _, ok := cutLine(seen, after, last)
 		if !ok {
-			return end, next, len(s)-i < maxSchema
+			break
 		}
-		if _, stamped, _ := setValues(s[after:lineEnd]); stamped {
+		if _, stamped, _ := setValues(seen[after:lineEnd]); stamped {
 			return e, after, false
 		}
 	}
-	return end, next, false
+	return end, next, short
 }
 
 // isMessage recognises a header line with a message of the server, without its
@@ -104,27 +113,28 @@ func isMessage(line string) bool {
 // quote that it opens is not closed, if a line behind it is one that servers
 // write behind messages.
 func brokenMessage(s string, i, end, next int, final bool) (int, int, bool) {
+	seen, last, short := sight(s, i, maxMessage, final)
 	quotes := strings.Count(s[i:end], "'")
-	for e, after := end, next; quotes%2 == 1; {
-		if after == len(s) && final || after-i > maxMessage {
-			break
-		}
+	for e, after := end, next; quotes%2 == 1 && after < len(seen); {
 		at := after
 		var ok bool
-		if e, after, ok = cutLine(s, at, final); !ok {
-			return end, next, len(s)-i < maxMessage
+		if e, after, ok = cutLine(seen, at, last); !ok {
+			break
 		}
-		if quotes += strings.Count(s[at:e], "'"); quotes%2 == 1 {
+		if quotes += strings.Count(seen[at:e], "'"); quotes%2 == 1 {
 			continue
 		}
-		lineEnd, _, ok := cutLine(s, after, final)
-		if !ok {
+		lineEnd, _, ok := cutLine(seen, after, last)
+		switch {
+		case !ok && short:
 			return end, next, true
+		case !ok:
+			lineEnd = len(seen)
 		}
-		line := s[after:lineEnd]
+		line := seen[after:lineEnd]
 		if _, stamped, _ := setValues(line); stamped || strings.HasPrefix(line, "use ") || strings.HasPrefix(line, "# ") && isMessage(line[2:]) {
 			return e, after, false
 		}
 	}
-	return end, next, false
+	return end, next, quotes%2 == 1 && short
 }
