@@ -45,6 +45,15 @@ type statement struct {
 	perDay      float64 // 0 if it is not known
 }
 
+const usage = `usage: explain -dsn DSN [flags] -query STATEMENT
+       explain -dsn DSN [flags] SLOWLOG...
+
+Shows the plan of a statement, or of the classes of slow logs that take the most
+time, and what is wrong with it. Statements that write are rewritten to SELECTs;
+what the server might run while it plans is refused.
+
+`
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -55,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	timeout := fs.Duration("timeout", 2*time.Second, "limit of time for one explanation")
 	n := fs.Int("n", 10, "classes taken from slow logs")
 	fs.Usage = func() {
-		fmt.Fprintln(stderr, "usage: explain -dsn DSN [-schema S] (-query SQL | SLOWLOG...) [-format text|json|html]")
+		fmt.Fprint(stderr, usage)
 		fs.PrintDefaults()
 	}
 	logs, err := sources.ParseFlags(fs, args)
@@ -65,8 +74,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 2
 	}
-	if *dsn == "" || (*query == "") == (len(logs) == 0) || *format != "text" && *format != "json" && *format != "html" {
-		fs.Usage()
+	wrong := ""
+	switch {
+	case *dsn == "":
+		wrong = "-dsn is missing"
+	case (*query == "") == (len(logs) == 0):
+		wrong = "either -query or the names of slow logs are expected"
+	case *format != "text" && *format != "json" && *format != "html":
+		wrong = fmt.Sprintf("-format is %q, text, json or html expected", *format)
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "explain: %s; -h shows the usage\n", wrong)
 		return 2
 	}
 	var statements []statement

@@ -241,10 +241,21 @@ func TestAHostileLogIsExplainedInBounds(t *testing.T) {
 }
 
 func TestWrongUsageIsStatus2(t *testing.T) {
-	for _, args := range [][]string{nil, {"-dsn", "x"}, {"-query", "SELECT 1"}, {"-dsn", "x", "-query", "SELECT 1", "file"}, {"-dsn", "x", "-query", "SELECT 1", "-format", "yaml"}, {"-nonsense"}} {
+	for _, c := range []struct {
+		args []string
+		want string // what is said to be wrong
+	}{
+		{nil, "-dsn is missing"},
+		{[]string{"-dsn", "x"}, "either -query or"},
+		{[]string{"-query", "SELECT 1"}, "-dsn is missing"},
+		{[]string{"-dsn", "x", "-query", "SELECT 1", "file"}, "either -query or"},
+		{[]string{"-dsn", "x", "-query", "SELECT 1", "-format", "yaml"}, `-format is "yaml"`},
+		{[]string{"-nonsense"}, "-nonsense"},
+	} {
 		var stdout, stderr bytes.Buffer
-		if status := run(context.Background(), args, &stdout, &stderr); status != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "usage") {
-			t.Errorf("%q: status %d, %q", args, status, &stderr)
+		status := run(context.Background(), c.args, &stdout, &stderr)
+		if got := stderr.String(); status != 2 || stdout.Len() > 0 || !strings.Contains(got, c.want) || !strings.Contains(got, "usage") {
+			t.Errorf("%q: status %d, %q", c.args, status, got)
 		}
 	}
 }

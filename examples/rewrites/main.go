@@ -27,9 +27,17 @@ import (
 
 func main() {
 	dsn := flag.String("dsn", "", "data source name of an account that may create a schema, as root@tcp(127.0.0.1:3306)/")
+	flag.Usage = func() {
+		fmt.Fprint(os.Stderr, "usage: rewrites -dsn DSN\n\nCompares several ways to ask the same question on a server, in a schema that it\ncreates and drops, and prints which reads the fewest rows and takes the least time.\n\n")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
-	if *dsn == "" || flag.NArg() > 0 {
-		flag.Usage()
+	switch {
+	case *dsn == "":
+		fmt.Fprintln(os.Stderr, "rewrites: -dsn is missing; -h shows the usage")
+		os.Exit(2)
+	case flag.NArg() > 0:
+		fmt.Fprintln(os.Stderr, "rewrites: no arguments are expected behind the flags; -h shows the usage")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
