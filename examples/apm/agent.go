@@ -183,6 +183,11 @@ func (a *agent) complain(what string, err error) {
 
 // follow reads the slow logs.
 func (a *agent) follow(ctx context.Context) {
+	for _, name := range a.files {
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintf(a.log, "apm: %s is not there yet, and waited for\n", name)
+		}
+	}
 	f := logfile.Follow(ctx, a.files...)
 	defer f.Close()
 	f.ReuseEvent = true

@@ -519,3 +519,14 @@ func TestDiagnosticsAndExitStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestLogsThatAreNotThereAreNamed(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "slow.log")
+	r := start(t, missing)
+	for !strings.Contains(r.log.String(), missing+" is not there yet") {
+		<-r.log.grown
+	}
+	if status := r.stop(); status != 0 {
+		t.Errorf("status %d: %s", status, r.log)
+	}
+}
