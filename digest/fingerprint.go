@@ -207,9 +207,9 @@ func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
 // append appends the fingerprint of StyleQuern, and tells the flags of the
 // text.
 func (f *Fingerprinter) append(dst []byte, sql string) []byte {
-	text, truncated := cutEllipsis(sql)
+	text, ellipsis := cutEllipsis(sql)
 	f.init(text, f.Options)
-	f.truncated, f.multi = truncated, false
+	f.truncated, f.multi = ellipsis != "", false
 	if isAdmin(sql) {
 		return append(dst, strings.TrimRight(sql, "; \t\r\n")...)
 	}
@@ -265,17 +265,18 @@ func isAdmin(sql string) bool {
 }
 
 // cutEllipsis cuts off the three dots at the end by which performance_schema marks
-// a text that it truncated. Other white space stays: it tells that 0e before it is
-// a name, and not what is left of a number.
-func cutEllipsis(sql string) (text string, truncated bool) {
+// a text that it truncated, and what is behind them. Other white space stays: it
+// tells that 0e before it is a name, and not what is left of a number.
+func cutEllipsis(sql string) (text, ellipsis string) {
 	end := len(sql)
 	for end > 0 && isSpace(sql[end-1]) {
 		end--
 	}
-	if text, truncated = strings.CutSuffix(sql[:end], "..."); !truncated {
-		return sql, false
+	text, truncated := strings.CutSuffix(sql[:end], "...")
+	if !truncated {
+		return sql, ""
 	}
-	return text, true
+	return text, sql[len(text):]
 }
 
 // begin is called before the first token of a statement.
@@ -397,7 +398,7 @@ func (f *Fingerprinter) reserved(c class, t lexer.Token) class {
 	case lexer.Select:
 		f.query = true
 	case lexer.Key:
-		f.onDuplicate = f.onDuplicate || f.prev == lexer.Duplicate
+		f.onDuplicate = f.onDuplicate || f.prev == lexer.Duplicate && len(f.outer) == 0
 	}
 	f.other(c)
 	if f.src[t.Start] == '\\' { // \N where it is no literal
@@ -435,6 +436,10 @@ func (f *Fingerprinter) name(i, j int, dotted bool) class {
 	digit := isDigit(f.src[i])
 	quote := (digit || dotted || f.Options.FoldNumbers) && f.needsQuotes(f.src[i:j], digit, dotted)
 	f.other(aName)
+	if f.src[i] == '\\' { // \N, which has no other case
+		f.dst = append(f.dst, f.src[i:j]...)
+		return aName
+	}
 	if quote {
 		f.dst = append(f.dst, '`')
 	}

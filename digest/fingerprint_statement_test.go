@@ -139,6 +139,9 @@ func TestAppendRedactedKeepsTheLayout(t *testing.T) {
 		{"passwords", "CREATE USER 'joe'@'%' IDENTIFIED BY 'secret'", "CREATE USER ?@? IDENTIFIED BY ?"},
 		{"truncated string", "SELECT a WHERE b = 'cut", "SELECT a WHERE b = ?"},
 		{"truncated comment", "SELECT a /* cut", "SELECT a "},
+		{"mark of a cut", "SELECT a WHERE b = 1... ", "SELECT a WHERE b = ?... "},
+		{"mark of a cut in a string", "SELECT a WHERE b = 'cut...", "SELECT a WHERE b = ?..."},
+		{"no mark of a cut", "SELECT a... /* b */", "SELECT a... /**/"},
 	}
 	var f Fingerprinter
 	for _, tt := range tests {

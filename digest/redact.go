@@ -6,7 +6,8 @@ import "bytes"
 // comments, and returns the longer slice. Layout, case and quotes stay as they
 // are. Signs, introducers and the types of date literals go with their
 // literals. Where the text ends inside a string or a quoted name, that is ?
-// too. The fingerprint of the redacted text is the fingerprint of sql.
+// too. Three dots at the end, the mark of a text that was cut, stay. The
+// fingerprint of the redacted text is the fingerprint of sql.
 func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 	if isAdmin(sql) {
 		return append(dst, sql...)
@@ -14,6 +15,7 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 	var r reader
 	o := f.Options
 	o.FoldNumbers = false
+	sql, cut := cutEllipsis(sql)
 	r.init(sql, o)
 	var (
 		start   = len(dst)
@@ -33,9 +35,9 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 		}
 		switch c {
 		case atEnd:
-			return dst
+			return append(dst, cut...)
 		case aComment:
-			if so := dst[start:]; bytes.HasSuffix(so, []byte("--")) || bytes.HasSuffix(so, []byte("...")) || endsInExponent(so) {
+			if so := dst[start:]; bytes.HasSuffix(so, []byte("--")) || bytes.HasSuffix(bytes.TrimRight(so, " \t\n\v\f\r"), []byte("...")) || endsInExponent(so) {
 				dst = append(dst, "/**/"...) // without it these may read as a comment, as the mark of a cut, or as a cut number
 			}
 			comment = len(dst) > start && !isSpace(dst[len(dst)-1])
