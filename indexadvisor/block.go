@@ -21,13 +21,17 @@ type block struct {
 	sorted   bool        // an ORDER BY is there that no index can serve
 	group    []orderItem
 	grouped  bool // a GROUP BY or DISTINCT is there
-	limit    int64
-	outer    *block // the block whose rows this one depends on, nil if none
-	depends  bool   // names columns of outer blocks
-	dml      bool   // single-table UPDATE or DELETE: neither covering nor condition pushdown
-	limited  bool   // an UPDATE or DELETE with ORDER BY or LIMIT
-	conds    []condition
-	opaque   bool // has aggregates, windows or such: conditions from outside stay outside
+	// groups is how many groups all rows of the table make, 0 if that is not known,
+	// and sortsGroups that MariaDB sorts them: it does for GROUP BY.
+	groups      float64
+	sortsGroups bool
+	limit       int64
+	outer       *block // the block whose rows this one depends on, nil if none
+	depends     bool   // names columns of outer blocks
+	dml         bool   // single-table UPDATE or DELETE: neither covering nor condition pushdown
+	limited     bool   // an UPDATE or DELETE with ORDER BY or LIMIT
+	conds       []condition
+	opaque      bool // has aggregates, windows or such: conditions from outside stay outside
 }
 
 // access is one appearance of a table in a block.
@@ -63,6 +67,9 @@ type edge struct {
 	ac, bc   *Column
 	aok, bok bool    // an index on a's (b's) column can be looked up with the other's value
 	share    float64 // of the pairs of rows that are equal
+	// found are the rows of a (b) that those of b (a) which meet their conditions
+	// are joined with, nil if they were not counted.
+	afound, bfound *Counts
 }
 
 type orderItem struct {
@@ -344,7 +351,7 @@ func (a *analysis) selectStmt(s *ast.SelectStmt, outer *scope, ctes map[string]*
 		}
 	}
 	if s.GroupBy != nil {
-		b.grouped = true
+		b.grouped, b.sortsGroups = true, true
 		for _, it := range s.GroupBy.Items {
 			if b.group = append(b.group, a.orderItem(sc, it, aliases, s.Fields)); b.group[len(b.group)-1].column == nil {
 				a.sortedByExpression("GROUP BY", sc, it.Expr)

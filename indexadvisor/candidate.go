@@ -101,10 +101,9 @@ func (g *generator) access(x *access, js []joinColumn) {
 			}
 		case p.Class == List:
 			lists = append(lists, w)
-		case p.Class == Range && p.Negated && share > 0.1:
-		case p.Class == Range || p.Class == Prefix:
+		case (p.Class == Range || p.Class == Prefix) && !(p.Negated && share > 0.1):
 			ranges = append(ranges, w)
-		case p.Class == Filter && len(p.columns) == 1 && share < filtersNoMore:
+		case (p.Class == Filter && share < filtersNoMore || p.Class == Range && share <= 0.5) && len(p.columns) == 1:
 			if c := x.table.column(p.columns[0]); c != nil && c.keyBytes(0) <= 64 {
 				filters = append(filters, weighed{[]Part{{Name: c.Name}}, share})
 			}
@@ -323,7 +322,7 @@ func (g *generator) descending(parts []Part) []Part {
 
 // groupParts are the columns of GROUP BY or DISTINCT, those of ORDER BY first.
 func (g *generator) groupParts(x *access) []Part {
-	items, _ := g.block.groups(x)
+	items, _ := g.block.groupItems(x)
 	var parts []Part
 	for _, it := range items {
 		parts = append(parts, Part{Name: it.column.Name})

@@ -3,6 +3,7 @@ package indexadvisor
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
@@ -578,7 +579,33 @@ func (c *classifier) between(p *Predicate, e *ast.BetweenExpr, not bool) {
 		}
 	}
 	p.set(Range, col, 0)
-	p.Negated = not
+	if p.Negated = not; !not && same(e.Left, e.Right) {
+		p.set(List, col, 1) // a range of one value: columns after it are looked up
+	}
+}
+
+// same says whether two constants are the same value, as far as that can be
+// known without the server.
+func same(a, b ast.ExprNode) bool {
+	value := func(e ast.ExprNode) any {
+		known := true
+		sqlparse.Walk(e, func(n ast.Node) bool {
+			if _, column := n.(*ast.ColumnName); column {
+				known = false
+			}
+			return known
+		})
+		if !known {
+			return nil
+		}
+		v, err := eval(nil, nil, e, nil)
+		if err != nil {
+			return nil
+		}
+		return v
+	}
+	x, y := value(a), value(b)
+	return x != nil && y != nil && compareValues(x, y) == 0
 }
 
 func (c *classifier) like(p *Predicate, e *ast.PatternLikeOrIlikeExpr, not bool) {
@@ -616,6 +643,9 @@ func (c *classifier) like(p *Predicate, e *ast.PatternLikeOrIlikeExpr, not bool)
 			return
 		}
 		p.set(Prefix, col, 0)
+		if start := strings.TrimRight(pattern, "%"); literal && !strings.ContainsAny(start, `%_\`) && (start == pattern || int64(utf8.RuneCountInString(start)) == col.Chars) {
+			p.set(List, col, 1) // a range of one value: columns after it are looked up
+		}
 	}
 }
 

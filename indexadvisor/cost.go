@@ -19,8 +19,8 @@ const (
 	// after the row of an entry was fetched from the table.
 	restorePages = 1
 	// groupCost is for a row put into a temporary table: looked up, and
-	// written or changed, and read again.
-	groupCost = 3 * rowCost
+	// written or changed. The groups are read again.
+	groupCost = 2 * rowCost
 	// refusedCost is for an index entry that the pushed condition refuses:
 	// MySQL hands it to nobody. MariaDB counts the attempt like a row.
 	refusedCost = 0.001
@@ -60,6 +60,46 @@ func (s Server) fetchPages(height float64) float64 {
 	return height + restorePages
 }
 
+// avoided says whether the optimizer reads the whole table instead of the
+// entries that some conditions lead to. It takes each row of a range to be
+// fetched, whatever the other conditions on the entries leave. MariaDB looks a
+// first column up that one fixes, if the next has a range, and reads a range,
+// however long, where a LIMIT needs an order. MySQL 8.0 takes a page in memory
+// for 0.25 and looking at a row for 0.1; before, and in MariaDB, they are 1 and 0.2.
+//
+// Where equalities alone lead to the entries MySQL believes in no more than three
+// fetches per page of the table, so that it looks up all but the most common
+// values. That is no reason against an index, as other values gain by it: these
+// are told apart as common.
+func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, perLeaf, perPage float64) bool {
+	equal := x.equalities(bound, fixed)
+	if server.MariaDB && (equal != 0 && equal != bound || len(b.order) > 0 && b.limit >= 0) {
+		return false
+	}
+	n := x.rows()
+	entries, pages := x.match(bound), n/perPage
+	if entries/ranges > estimatePages*perLeaf {
+		// InnoDB counts on a few leaf pages, doubles what it estimates from them, and
+		// believes in no more than half of the table.
+		entries = min(2*entries, n/2)
+	}
+	page, row := 1.0, 0.2
+	if !server.MariaDB && server.atLeast(8, 0, 0) {
+		page, row = 0.25, 0.1
+	}
+	return entries*(page+row) > pages*page+n*row
+}
+
+// equalities are those of a set of predicates that fix the first parts of a key.
+func (x *access) equalities(set uint64, fixed []Part) (equal uint64) {
+	for i, p := range x.preds {
+		if set>>i&1 == 1 && p.Class == Equality && slices.ContainsFunc(fixed, p.Keys[0].sameColumn) {
+			equal |= 1 << i
+		}
+	}
+	return equal
+}
+
 // step is how one table is read.
 type step struct {
 	access  *access
@@ -72,9 +112,11 @@ type step struct {
 	least   float64 // part of the cost that does not depend on the entries
 	cost    float64
 	bound   bool // conditions lead to the entries
+	common  bool // by equalities with values so common that a range with as many entries would be avoided
+	looked  bool // another table's values lead to the entries
+	counted bool // how many entries they lead to was counted
 	ordered bool // in the order that ORDER BY or GROUP BY wants
 	grouped bool
-	plain   *step // reading in no order, where that may be better; nil if not
 }
 
 // plan is how a block is read.
@@ -161,17 +203,7 @@ func (x *access) match(set uint64) float64 {
 	if r, ok := x.matched[set]; ok {
 		return r
 	}
-	mask, share := uint64(0), 1.0
-	for i := range x.preds {
-		if set>>i&1 == 0 {
-			continue
-		}
-		if b := slices.Index(x.bits, i); b >= 0 {
-			mask |= 1 << b
-		} else {
-			share *= x.selectivity(i)
-		}
-	}
+	mask, share := x.mask(set)
 	r := x.rows() * share
 	if x.counts != nil {
 		r = x.counts.rows(mask) * share
@@ -183,29 +215,64 @@ func (x *access) match(set uint64) float64 {
 	return r
 }
 
-// join is the share of a table that has one value of the columns equated with
-// tables read before.
+// mask is the counted ones of a set of predicates as bits of the counts, and
+// the share of rows that the others leave.
+func (x *access) mask(set uint64) (mask uint64, share float64) {
+	share = 1.0
+	for i := range x.preds {
+		if set>>i&1 == 0 {
+			continue
+		}
+		if b := slices.Index(x.bits, i); b >= 0 {
+			mask |= 1 << b
+		} else {
+			share *= x.selectivity(i)
+		}
+	}
+	return mask, share
+}
+
+// joinColumn is a column equated with one of a table read before, the share of
+// the table that has one of its values, and, where they were counted, the rows
+// that all look-ups with its values find.
 type joinColumn struct {
-	column *Column
-	share  float64
+	column  *Column
+	share   float64
+	found   *Counts
+	lookups float64
 }
 
 func (b *block) joined(x *access, before uint64) []joinColumn {
 	var js []joinColumn
-	add := func(e edge, other *access, c *Column, ok bool) {
+	add := func(e edge, other *access, c *Column, ok bool, found *Counts) {
 		if !ok || before>>other.id&1 == 0 || slices.ContainsFunc(js, func(j joinColumn) bool { return j.column == c }) {
 			return
 		}
-		js = append(js, joinColumn{c, e.share})
+		j := joinColumn{column: c, share: e.share, found: found}
+		if found != nil {
+			j.lookups = other.met()
+		}
+		js = append(js, j)
 	}
 	for _, e := range b.edges {
 		if e.a == x && e.b != x {
-			add(e, e.b, e.ac, e.aok)
+			add(e, e.b, e.ac, e.aok, e.afound)
 		} else if e.b == x && e.a != x {
-			add(e, e.a, e.bc, e.bok)
+			add(e, e.a, e.bc, e.bok, e.bfound)
 		}
 	}
 	return js
+}
+
+// finds is how many rows that meet the predicates of a set a look-up finds
+// with the values of join columns, which one of share of the rows has: as
+// counted, where there is one column.
+func (x *access) finds(set uint64, js []joinColumn, share float64) float64 {
+	if share < 1 && len(js) == 1 && js[0].found != nil {
+		mask, rest := x.mask(set)
+		return js[0].found.rows(mask) * rest / js[0].lookups
+	}
+	return x.match(set) * share
 }
 
 // residual is the share of rows that join conditions leave which no index
@@ -247,7 +314,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		if before == 0 {
 			return step{access: x, entries: n, out: n, cost: n * rowCost}
 		}
-		return step{access: x, entries: 1, out: 1, cost: 1}
+		return step{access: x, entries: 1, out: 1, cost: 1, looked: true}
 	}
 	t := x.table
 	js := b.joined(x, before)
@@ -258,7 +325,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		joint *= j.share
 	}
 	joint = max(joint, leastMatch/max(1, n))
-	out := x.match(all) * joint * share
+	out := x.finds(all, js, joint) * share
 	perPage := max(1, float64(server.pageSize())*15/16/t.rowBytes())
 	tree := height(n, perPage)
 	s := step{access: x, index: ix, out: out}
@@ -272,23 +339,29 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		return s
 	}
 	bound, ranges, jshare, fixed, stop := x.bind(ix, js)
-	s.entries = x.match(bound) * jshare
+	s.entries = x.finds(bound, js, jshare)
 	if t.clustered() && t.primaryKey() == ix && s.entries >= n {
 		return b.read(server, x, nil, before)
 	}
-	s.bound = bound != 0
 	key := ix.Parts
 	clustered := t.clustered() && t.primaryKey() == ix
 	if !clustered {
 		key = slices.Concat(ix.Parts, t.suffix(ix.Parts))
 	}
 	covering := clustered || !b.dml && x.covers(key)
-	var backward bool
-	s.ordered, s.grouped, backward = b.arranged(x, key, fixed, stop, before == 0)
 	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
 	if clustered {
 		perLeaf = perPage
 	}
+	if !covering && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, perLeaf, perPage) {
+		if s.common = !server.MariaDB && x.equalities(bound, fixed) == bound; !s.common {
+			bound, ranges, fixed, stop, s.entries = 0, 1, nil, &ix.Parts[0], n
+		}
+	}
+	s.bound, s.looked = bound != 0, jshare < 1
+	s.counted = len(js) == 1 && js[0].found != nil
+	var backward bool
+	s.ordered, s.grouped, backward = b.arranged(x, key, fixed, stop, before == 0)
 	s.least = height(n, perLeaf)
 	s.cost = s.least + s.entries/perLeaf
 	// The optimizer estimates the ranges that constants make.
@@ -325,7 +398,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	// Conditions are pushed down to look-ups and ranges, not to a scan of the
 	// whole index, nor where a virtual column is in it.
 	if !b.dml && (bound != 0 || jshare < 1) && !slices.ContainsFunc(ix.Parts, func(p Part) bool { c := t.column(p.Name); return c == nil || c.Virtual }) {
-		s.lookups = min(s.entries, x.match(bound|x.checkable(key))*jshare)
+		s.lookups = min(s.entries, x.finds(bound|x.checkable(key), js, jshare))
 	}
 	refused := refusedCost
 	if server.MariaDB {
@@ -333,11 +406,9 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	}
 	s.cost += s.lookups*fetch + (s.entries-s.lookups)*refused
 	s.ahead = min(1, buffered/max(1, s.lookups))
-	if backward && s.ordered && s.lookups < s.entries {
-		// Read backwards, conditions are not pushed down.
-		plain := s
-		plain.ordered = false
-		s.plain, s.lookups = &plain, s.entries
+	if backward && s.ordered && (server.MariaDB || x.equalities(bound, fixed) == bound) {
+		// Read backwards, conditions are not pushed down, but to MySQL's ranges.
+		s.lookups = s.entries
 		s.cost = entriesOnly + s.entries*fetch
 		s.ahead = min(1, buffered/max(1, s.entries))
 	}
@@ -565,7 +636,7 @@ func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (
 	if !b.grouped {
 		return ordered, true, backward
 	}
-	groups, ok := b.groups(x)
+	groups, ok := b.groupItems(x)
 	if !ok || len(groups) > len(rest) {
 		return ordered, false, backward
 	}
@@ -578,9 +649,9 @@ func (b *block) arranged(x *access, key, fixed []Part, stop *Part, first bool) (
 	return ordered, true, backward
 }
 
-// groups are the columns of GROUP BY or DISTINCT that are not constant, those
+// groupItems are the columns of GROUP BY or DISTINCT that are not constant, those
 // of ORDER BY first; false if they are not all of x.
-func (b *block) groups(x *access) ([]orderItem, bool) {
+func (b *block) groupItems(x *access) ([]orderItem, bool) {
 	if b.group == nil {
 		return nil, false
 	}
@@ -626,59 +697,66 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 			return
 		}
 		if len(p.steps) == k {
-			if p = b.close(p, ordered, grouped); p.cost+p.fear < best.cost+best.fear {
+			if p = b.close(server, p, ordered, grouped); p.cost+p.fear < best.cost+best.fear {
 				best = p
 				best.steps = slices.Clone(p.steps)
 			}
 			return
 		}
 		for _, options := range b.next(server, indexes, before) {
-			if len(p.steps) > 0 {
-				options = options[:1]
-			}
-			for _, s := range options {
-				x, q := s.access, p
-				q.steps = append(slices.Clone(p.steps), s)
-				ord, grp := ordered, grouped
-				if len(p.steps) == 0 {
-					ord, grp = s.ordered, s.grouped
-					q.cost, q.read, q.out = s.cost, s.entries, s.out
-				} else {
-					scan := b.read(server, x, nil, 0)
-					rows := p.out
-					if first := p.steps[0]; first.entries >= 1 || first.index == nil {
-						rows = max(1, rows) // none is not certain, unless the server sees it, too
-					}
-					without := q.cost
-					passes := b.passes(server, rows)
-					hash, loop := scan.cost*passes+0.1*rows, rows*s.cost
-					if s.index == nil && hash < loop {
-						q.cost, q.read = q.cost+hash, q.read+scan.entries
-						// The optimizers count each pair of rows that may meet.
-						q.fear += pairCost * rows * scan.out
-						q.begun, q.probe = max(q.begun, 1/passes), scan
-						ord = false
-					} else {
-						q.cost, q.read = q.cost+s.planned+loop, q.read+rows*s.entries
-						// How many entries the values of these rows find is
-						// estimated from all rows: it varies as counts do.
-						q.luck += math.Sqrt(rows*s.entries) * (s.cost - s.least) / max(leastMatch, s.entries)
-					}
-					if p.out == 0 {
-						q.never += q.cost - without
-						q.luck = p.luck
-					}
-					q.out = p.out * s.out
-					if x.nulls {
-						q.out = max(q.out, p.out)
-					}
+			id := options[0].access.id
+			if len(p.steps) == 0 {
+				for _, s := range options {
+					extend(plan{steps: []step{s}, cost: s.cost, read: s.entries, out: s.out}, 1<<id, s.ordered, s.grouped)
 				}
-				extend(q, before|1<<x.id, ord, grp)
+				continue
 			}
+			inner := plan{cost: math.Inf(1)}
+			for _, s := range options {
+				if q := b.join(server, p, s); q.cost+q.fear < inner.cost+inner.fear {
+					inner = q
+				}
+			}
+			last := inner.steps[len(p.steps)]
+			extend(inner, before|1<<id, ordered && last.looked, grouped)
 		}
 	}
 	extend(plan{}, 0, false, false)
 	return best
+}
+
+// join adds reading a table for each row of a plan.
+func (b *block) join(server Server, p plan, s step) plan {
+	q := p
+	q.steps = append(slices.Clone(p.steps), s)
+	rows := p.out
+	if first := p.steps[0]; first.entries >= 1 || first.index == nil {
+		rows = max(1, rows) // none is not certain, unless the server sees it, too
+	}
+	if s.looked {
+		q.cost, q.read = p.cost+s.planned+rows*s.cost, p.read+rows*s.entries
+		if !s.counted {
+			// How many entries the values of these rows find is estimated from
+			// all rows: it varies as counts do.
+			q.luck += math.Sqrt(rows*s.entries) * (s.cost - s.least) / max(leastMatch, s.entries)
+		}
+	} else {
+		// The rows are hashed, or kept in a buffer, and what is read is
+		// compared with them. The optimizers count each pair that may meet.
+		once, passes := b.read(server, s.access, s.index, 0), b.passes(server, rows)
+		q.cost, q.read = p.cost+once.cost*passes+0.1*rows, p.read+once.entries
+		q.fear += pairCost * rows * max(1, once.out)
+		q.begun, q.probe = max(p.begun, 1/passes), once
+	}
+	if p.out == 0 {
+		q.never += q.cost - p.cost
+		q.luck = p.luck
+	}
+	q.out = p.out * s.out
+	if s.access.nulls {
+		q.out = max(q.out, p.out)
+	}
+	return q
 }
 
 // passes is how often a table is read through for a join buffer of 256 KiB that
@@ -705,19 +783,21 @@ func (b *block) next(server Server, indexes func(*Table) []*Index, before uint64
 	return list
 }
 
-// options are the ways to read x that may turn out best: the cheapest, and
-// for the first table also each that has an order.
+// options are the ways to read x that may turn out best: for the first table
+// the cheapest, and each that has an order; for others the cheapest that looks
+// up the values of tables before, and the cheapest that does not.
 func (b *block) options(server Server, x *access, indexes func(*Table) []*Index, before uint64) []step {
 	list := []step{b.read(server, x, nil, before)}
 	if x.table != nil {
 		for _, ix := range indexes(x.table) {
 			if ix.usable() && x.allows(ix) {
-				s := b.read(server, x, ix, before)
-				if list = append(list, s); s.plain != nil {
-					list = append(list, *s.plain)
-				}
+				list = append(list, b.read(server, x, ix, before))
 			}
 		}
+	}
+	if before == 0 && slices.ContainsFunc(list, func(s step) bool { return s.bound && !s.common }) {
+		// What is not avoided is preferred to the whole table.
+		list = slices.DeleteFunc(list, func(s step) bool { return s.index == nil })
 	}
 	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
 	if len(b.accesses) == 1 && len(b.group) > 0 {
@@ -729,12 +809,13 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 			return list[group : group+1]
 		}
 	}
-	out := list[:1]
-	if before == 0 {
-		for _, s := range list[1:] {
-			if s.ordered && (len(b.order) > 0) || s.grouped && b.grouped || b.limit >= 0 {
-				out = append(out, s)
-			}
+	out := list[:1:1]
+	for _, s := range list[1:] {
+		if before != 0 && s.looked != out[0].looked {
+			return append(out, s)
+		}
+		if before == 0 && (s.ordered && len(b.order) > 0 || s.grouped && b.grouped || b.limit >= 0) {
+			out = append(out, s)
 		}
 	}
 	return out
@@ -742,7 +823,7 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 
 // close adds what comes after the tables are read: grouping, sorting, and the
 // rows that a LIMIT leaves unread.
-func (b *block) close(p plan, ordered, grouped bool) plan {
+func (b *block) close(server Server, p plan, ordered, grouped bool) plan {
 	needSort := b.sorted || len(b.order) > 0 && !ordered
 	needTemp := b.grouped && !grouped
 	if b.limit >= 0 && !needSort && !needTemp && p.out > float64(b.limit) && !b.grouped {
@@ -760,7 +841,14 @@ func (b *block) close(p plan, ordered, grouped bool) plan {
 	out := p.out
 	if needTemp {
 		p.cost += out * groupCost
-		out /= 3
+		// Rows of a group are as good as drawn from all groups (Cardenas, 1975).
+		if out /= 3; b.groups > 0 {
+			out = b.groups * (1 - math.Exp(-p.out/b.groups))
+		}
+		p.cost += out * rowCost
+		if server.MariaDB && b.sortsGroups && !needSort {
+			p.cost += out * (rowCost + sortCost) // and read in that order
+		}
 	}
 	if needSort {
 		if b.limit >= 0 {

@@ -36,6 +36,18 @@ type CountRequest struct {
 	// no index leads to them, or to more than Most.
 	Where uint64
 	Most  int64
+	// For, if it is not nil, are the rows of another table that are joined: each
+	// row is counted as often as they have its value, and all are read.
+	For *Joining
+}
+
+// Joining are the rows of a table that meet all of some predicates, joined by the
+// equality of one of its columns with one of the table that is counted.
+type Joining struct {
+	Table      *Table
+	Predicates []*Predicate
+	Partitions []string
+	Column, To string // here and there
 }
 
 // ErrNotCounted says that the rows of none of a statement's tables could be counted,

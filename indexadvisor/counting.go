@@ -24,6 +24,9 @@ func (r *run) measure(ctx context.Context, a *analysis) error {
 		if err := r.distincts(ctx, b); err != nil {
 			return err
 		}
+		if err := r.pairs(ctx, b); err != nil {
+			return err
+		}
 		for _, x := range b.accesses {
 			if x.counts != nil {
 				if err := r.rare(ctx, x); err != nil {
@@ -148,6 +151,17 @@ func (r *run) distincts(ctx context.Context, b *block) error {
 		e.share = da.joined(db)
 	}
 	for _, x := range b.accesses {
+		if items, ok := b.groupItems(x); ok && x.table != nil && len(items) > 0 {
+			var parts []Part
+			for _, it := range items {
+				parts = append(parts, Part{Name: it.column.Name})
+			}
+			d, err := r.countDistinct(ctx, x.table, parts...)
+			if err != nil {
+				return err
+			}
+			b.groups = d.Values
+		}
 		for i, p := range x.preds {
 			if slices.Contains(x.bits, i) || p.Class != Equality && p.Class != Join {
 				continue
@@ -161,6 +175,64 @@ func (r *run) distincts(ctx context.Context, b *block) error {
 	}
 	return nil
 }
+
+// pairs counts what the joins of two tables find of which all rows are counted:
+// how many rows the values of a few rows find in the other table is not what
+// the values of all rows find on the average.
+func (r *run) pairs(ctx context.Context, b *block) error {
+	find := func(from *access, fc *Column, x *access, c *Column) (*Counts, error) {
+		if from.met() == 0 {
+			return nil, nil
+		}
+		found, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: x.counted(), Partitions: x.partitions,
+			For: &Joining{from.table, from.counted(), from.partitions, fc.Name, c.Name}})
+		if err := ends(ctx, err, "rows", x.table); err != nil {
+			return nil, err
+		}
+		r.spent.Statements++
+		if err != nil {
+			r.note("the rows of %s.%s that those of %s.%s are joined with could not be counted, and are estimated: %v", x.table.Schema, x.table.Name, from.table.Schema, from.table.Name, err)
+			return nil, nil
+		}
+		r.spent.Rows += found.Read
+		r.spent.Waited += found.Waited
+		return found, nil
+	}
+	for i := range b.edges {
+		e := &b.edges[i]
+		several := slices.ContainsFunc(b.edges, func(o edge) bool { return o != *e && (o.a == e.a && o.b == e.b || o.a == e.b && o.b == e.a) })
+		if several || !e.a.exactly() || !e.b.exactly() {
+			continue
+		}
+		var err error
+		if e.aok {
+			if e.afound, err = find(e.b, e.bc, e.a, e.ac); err != nil {
+				return err
+			}
+		}
+		if e.bok {
+			if e.bfound, err = find(e.a, e.ac, e.b, e.bc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exactly says whether all rows of the table were counted.
+func (x *access) exactly() bool { return x.table != nil && x.counts != nil && !x.counts.Sampled }
+
+// counted are the predicates that were counted.
+func (x *access) counted() []*Predicate {
+	var preds []*Predicate
+	for _, i := range x.bits {
+		preds = append(preds, x.preds[i])
+	}
+	return preds
+}
+
+// met is how many rows meet all conditions that were counted.
+func (x *access) met() float64 { return x.counts.rows(1<<len(x.bits) - 1) }
 
 // rare finds out how rare the values are that no row of a sample has.
 func (r *run) rare(ctx context.Context, x *access) error {
@@ -215,12 +287,12 @@ func (r *run) frequencies(ctx context.Context, x *access, c *Column, d Distinct)
 	return r.countDistinct(ctx, x.table, Part{Name: c.Name})
 }
 
-func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (Distinct, error) {
-	key := t.Schema + "\x00" + t.Name + "\x00" + p.String()
+func (r *run) countDistinct(ctx context.Context, t *Table, parts ...Part) (Distinct, error) {
+	key := t.Schema + "\x00" + t.Name + "\x00" + partsKey(parts)
 	if d, ok := r.distinct[key]; ok {
 		return d, nil
 	}
-	d, err := r.source.Distinct(ctx, t, []Part{p})
+	d, err := r.source.Distinct(ctx, t, parts)
 	if err := ends(ctx, err, "values", t); err != nil {
 		return Distinct{}, err
 	}
@@ -228,7 +300,7 @@ func (r *run) countDistinct(ctx context.Context, t *Table, p Part) (Distinct, er
 	r.spent.Rows += d.Read
 	r.spent.Waited += d.Waited
 	if err != nil {
-		r.note("the values of %s in %s.%s could not be counted: %v", p.Name, t.Schema, t.Name, err)
+		r.note("the values of %s in %s.%s could not be counted: %v", partList(parts), t.Schema, t.Name, err)
 		r.incomplete = true
 	}
 	r.distinct[key] = d
@@ -241,12 +313,8 @@ const dry = 3
 // refine counts on the table itself where a round of a sample ran dry, if an
 // index leads to the rows that are wanted.
 func (r *run) refine(ctx context.Context, x *access) error {
-	var preds []*Predicate
-	for _, i := range x.bits {
-		preds = append(preds, x.preds[i])
-	}
 	for where := x.dryRound(); where != 0; where = x.dryRound() {
-		c, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Partitions: x.partitions, Where: where, Most: max(1000, x.table.Rows/50)})
+		c, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: x.counted(), Partitions: x.partitions, Where: where, Most: max(1000, x.table.Rows/50)})
 		if err := ends(ctx, err, "rows", x.table); err != nil {
 			return err
 		}

@@ -52,9 +52,11 @@ func indexSet(added []candidate) func(*Table) []*Index {
 	}
 }
 
-// cost is the mean over the item's texts of reading all blocks.
+// cost is the mean over the item's texts of reading all blocks, but for what
+// does not arise as long as the rows stay as they were counted.
 func (it *item) cost(server Server, added []candidate) float64 {
-	return it.expect(server, added).cost
+	e := it.expect(server, added)
+	return e.cost - e.never
 }
 
 func (it *item) expect(server Server, added []candidate) expected {

@@ -54,22 +54,28 @@ func (r *Rows) data(t *Table) [][]any { return r.Data[t.Schema+"."+t.Name] }
 func (r *Rows) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	cells := map[uint64]int64{}
 	data := r.data(q.Table)
+	times, read := func([]any) int64 { return 1 }, int64(len(data))
+	if q.For != nil {
+		values, err := r.values(ctx, q.For)
+		if err != nil {
+			return nil, err
+		}
+		to := columnIndex(q.Table, q.For.To)
+		times = func(row []any) int64 { return values[joinValue(row[to])] }
+		read += int64(len(r.data(q.For.Table)))
+	}
+	rows := int64(0)
 	for _, row := range data {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		met := uint64(0)
-		for i, p := range q.Predicates {
-			v, err := eval(q.Table, row, p.expr, p.name)
-			if err != nil {
-				return nil, err
-			}
-			if v == true {
-				met |= 1 << i
-			}
+		met, err := meets(q.Table, row, q.Predicates)
+		if err != nil {
+			return nil, err
 		}
-		if met&q.Where == q.Where {
-			cells[met]++
+		if n := times(row); n > 0 && met&q.Where == q.Where {
+			cells[met] += n
+			rows += n
 		}
 	}
 	var cl Cluster
@@ -77,7 +83,48 @@ func (r *Rows) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 		cl = append(cl, Cell{met, n})
 	}
 	slices.SortFunc(cl, func(a, b Cell) int { return cmp.Compare(a.Met, b.Met) })
-	return &Counts{Rows: float64(len(data)), Read: int64(len(data)), Clusters: []Cluster{cl}}, nil
+	if q.For == nil {
+		rows = int64(len(data))
+	}
+	return &Counts{Rows: float64(rows), Read: read, Clusters: []Cluster{cl}}, nil
+}
+
+// meets are the bits of the predicates that a row meets.
+func meets(t *Table, row []any, preds []*Predicate) (met uint64, err error) {
+	for i, p := range preds {
+		v, err := eval(t, row, p.expr, p.name)
+		if err != nil {
+			return 0, err
+		}
+		if v == true {
+			met |= 1 << i
+		}
+	}
+	return met, nil
+}
+
+// values counts the values of joining rows.
+func (r *Rows) values(ctx context.Context, j *Joining) (map[any]int64, error) {
+	values := map[any]int64{}
+	at := columnIndex(j.Table, j.Column)
+	for _, row := range r.data(j.Table) {
+		met, err := meets(j.Table, row, j.Predicates)
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		if v := row[at]; v != nil && met == 1<<len(j.Predicates)-1 {
+			values[joinValue(v)]++
+		}
+	}
+	return values, nil
+}
+
+// joinValue is a value as one in another table may equal it.
+func joinValue(v any) any {
+	if s, ok := v.(string); ok {
+		return strings.ToLower(s)
+	}
+	return number(v)
 }
 
 // Distinct counts over all rows.

@@ -23,10 +23,7 @@ const clusterRows = 100
 func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 	c := &Counts{}
 	err := d.session(ctx, func(conn *sql.Conn, maria bool) error {
-		mask := "0"
-		for i, p := range q.Predicates {
-			mask += fmt.Sprintf(" + ((%s) IS TRUE) * %d", p.SQL, uint64(1)<<i)
-		}
+		mask := q.mask()
 		cells := map[int64]Cluster{}
 		read := func(statement string) error {
 			waited, err := d.quiet(ctx, conn, maria)
@@ -53,6 +50,12 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 			err := read("SELECT 0 AS g, m, COUNT(*) AS n FROM (SELECT " + mask + " AS m FROM " + from + ") s GROUP BY m")
 			c.Clusters = []Cluster{cells[0]}
 			c.Rows = float64(c.Read)
+			return err
+		}
+		if q.For != nil {
+			err := read(q.joined())
+			c.Clusters = []Cluster{cells[0]}
+			c.Rows, c.Read = float64(c.Read), q.Table.Rows+q.For.Table.Rows
 			return err
 		}
 		if q.Where != 0 {
@@ -97,6 +100,29 @@ func (d *Database) Count(ctx context.Context, q CountRequest) (*Counts, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// mask is the bits of the predicates that a row meets.
+func (q CountRequest) mask() string {
+	mask := "0"
+	for i, p := range q.Predicates {
+		mask += fmt.Sprintf(" + ((%s) IS TRUE) * %d", p.SQL, uint64(1)<<i)
+	}
+	return mask
+}
+
+// joined counts the pairs of rows. Both sides are grouped before they meet, so
+// that no value, however common, makes more work than each side has groups.
+func (q CountRequest) joined() string {
+	other := CountRequest{Table: q.For.Table, Partitions: q.For.Partitions}
+	where := "TRUE"
+	for _, p := range q.For.Predicates {
+		where += " AND (" + p.SQL + ")"
+	}
+	return fmt.Sprintf("SELECT 0 AS g, r.m, CAST(SUM(o.n * r.n) AS UNSIGNED) AS n "+
+		"FROM (SELECT v, COUNT(*) AS n FROM (SELECT %s AS v FROM %s WHERE %s) a GROUP BY v) o "+
+		"JOIN (SELECT v, m, COUNT(*) AS n FROM (SELECT %s AS v, %s AS m FROM %s) b GROUP BY v, m) r ON r.v = o.v GROUP BY r.m",
+		quote(q.For.Column), other.from(), where, quote(q.For.To), q.mask(), q.from())
 }
 
 // from is the table as it stands in a FROM clause.

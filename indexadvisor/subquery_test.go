@@ -32,7 +32,7 @@ func TestSubqueriesOnServers(t *testing.T) {
 		{"UPDATE o SET s = 1 WHERE c IN (SELECT x FROM u WHERE y = 5) LIMIT 5", [2]string{"u(x, y)", "u(x, y)"}, [2]string{}},
 		{"UPDATE o SET s = 1 WHERE c IN (SELECT x FROM u WHERE y = 5)", [2]string{"o(c) u(y)", "u(x, y)"}, [2]string{}},
 		// A constant instead of the column, and a row.
-		{"SELECT * FROM o WHERE 77 IN (SELECT x FROM u WHERE u.y = o.s)", [2]string{"o(s) u(x)", "o(s) u(x)"}, [2]string{}},
+		{"SELECT * FROM o WHERE 77 IN (SELECT x FROM u WHERE u.y = o.s)", [2]string{"o(s) u(x, y)", "o(s) u(x, y)"}, [2]string{}},
 		{"SELECT o.id FROM o WHERE (c, s) IN (SELECT x, y FROM u WHERE z = 7)", [2]string{"o(c, s) u(z, x, y)", "o(c, s) u(z, x, y)"}, [2]string{}},
 	}
 	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
