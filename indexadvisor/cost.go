@@ -60,34 +60,39 @@ func (s Server) fetchPages(height float64) float64 {
 	return height + restorePages
 }
 
-// avoided says whether the optimizer reads the whole table instead of the
-// entries that some conditions lead to. It takes each row of a range to be
-// fetched, whatever the other conditions on the entries leave. MariaDB looks a
-// first column up that one fixes, if the next has a range, and reads a range,
-// however long, where a LIMIT needs an order. MySQL 8.0 takes a page in memory
-// for 0.25 and looking at a row for 0.1; before, and in MariaDB, they are 1 and 0.2.
+// avoided says whether the optimizer reads the whole table, or all of an index
+// that covers the query, instead of the entries that some conditions lead to. It
+// takes each row of a range to be fetched, whatever the other conditions on the
+// entries leave. MariaDB looks a first column up that one fixes, if the next has
+// a range, and reads a range, however long, where a LIMIT needs an order. MySQL
+// 8.0 takes a page in memory for 0.25 and looking at a row for 0.1; before, and in
+// MariaDB, they are 1 and 0.2.
 //
 // Where equalities alone lead to the entries MySQL believes in no more than three
 // fetches per page of the table, so that it looks up all but the most common
 // values. That is no reason against an index, as other values gain by it: these
 // are told apart as common.
-func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, perLeaf, perPage float64) bool {
+func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, covering bool, perLeaf, perPage float64) bool {
 	equal := x.equalities(bound, fixed)
 	if server.MariaDB && (equal != 0 && equal != bound || len(b.order) > 0 && b.limit >= 0) {
 		return false
 	}
 	n := x.rows()
-	entries, pages := x.match(bound), n/perPage
-	if entries/ranges > estimatePages*perLeaf {
+	each := x.match(bound) / ranges
+	if each > estimatePages*perLeaf {
 		// InnoDB counts on a few leaf pages, doubles what it estimates from them, and
 		// believes in no more than half of the table.
-		entries = min(2*entries, n/2)
+		each = min(2*each, n/2)
+	}
+	entries := each * ranges
+	if covering {
+		return entries >= max(1, n)
 	}
 	page, row := 1.0, 0.2
 	if !server.MariaDB && server.atLeast(8, 0, 0) {
 		page, row = 0.25, 0.1
 	}
-	return entries*(page+row) > pages*page+n*row
+	return entries*(page+row) > n/perPage*page+n*row
 }
 
 // equalities are those of a set of predicates that fix the first parts of a key.
@@ -353,7 +358,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	if clustered {
 		perLeaf = perPage
 	}
-	if !covering && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, perLeaf, perPage) {
+	if !clustered && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, covering, perLeaf, perPage) {
 		if s.common = !server.MariaDB && x.equalities(bound, fixed) == bound; !s.common {
 			bound, ranges, fixed, stop, s.entries = 0, 1, nil, &ix.Parts[0], n
 		}
