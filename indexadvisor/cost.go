@@ -727,6 +727,17 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 		}
 	}
 	extend(plan{}, 0, false, false)
+	// The optimizer looks into the ranges of the indexes that it does not take, too.
+	for _, x := range b.accesses {
+		if x.table == nil {
+			continue
+		}
+		for _, ix := range indexes(x.table) {
+			if ix.usable() && x.allows(ix) && !slices.ContainsFunc(best.steps, func(s step) bool { return s.access == x && s.index == ix }) {
+				best.cost += b.read(server, x, ix, 0).planned
+			}
+		}
+	}
 	return best
 }
 

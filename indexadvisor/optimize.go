@@ -333,13 +333,13 @@ func merged(a, b candidate, columns int) []candidate {
 // mostPaired is how many candidates of a join are tried two at a time.
 const mostPaired = 60
 
-// choose picks a small set of indexes: each step adds the index, or puts a
-// wider one in the place of one already chosen, that gains most per byte (the
-// Extend heuristic of Schlosser, Kossmann and Boissier, ICDE 2019), then
-// swaps and prunes. When the context ends, what is there so far is returned
+// choose picks a small set of indexes: each step adds the index, or puts
+// another one in the place of one already chosen, that gains most per byte (the
+// Extend heuristic of Schlosser, Kossmann and Boissier, ICDE 2019). Under a limit
+// on their number it looks for a better set without each of them in turn. Then it
+// prunes. When the context ends, what is there so far is returned
 // with done false.
 func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candidate, done bool) {
-	now := w.total(nil)
 	size := func(set []candidate) float64 {
 		sum := 0.0
 		for _, c := range set {
@@ -356,12 +356,13 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 		}
 		return (w.options.MaxTotal == 0 || len(set) <= w.options.MaxTotal) && (w.options.MaxBytes == 0 || size(set) <= float64(w.options.MaxBytes))
 	}
-	moves := func() [][]candidate {
+	// moves are the sets that are one step from a set, without one index.
+	moves := func(chosen []candidate, but string) [][]candidate {
 		var list [][]candidate
 		// Where the limits leave no room, any index may have to make way.
 		full := w.options.MaxBytes > 0 || w.options.MaxTotal > 0 && len(chosen) >= w.options.MaxTotal
 		for _, c := range pool {
-			if slices.ContainsFunc(chosen, func(d candidate) bool { return d.key == c.key }) {
+			if c.key == but || slices.ContainsFunc(chosen, func(d candidate) bool { return d.key == c.key }) {
 				continue
 			}
 			list = append(list, append(slices.Clone(chosen), c))
@@ -376,7 +377,7 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 		return list
 	}
 	// Two indexes of a join may gain only together.
-	pairs := func() [][]candidate {
+	pairs := func(chosen []candidate) [][]candidate {
 		var list [][]candidate
 		for i, c := range pool[:min(len(pool), mostPaired)] {
 			for _, d := range pool[:i] {
@@ -395,41 +396,70 @@ func (w *workload) choose(ctx context.Context, pool []candidate) (chosen []candi
 		return list
 	}
 	const least = 0.003 // a gain below 0.3 % is none
-	tries, paired := moves, false
-	for range 64 {
-		var best []candidate
-		bestScore, bestTotal := 0.0, now
-		used := size(chosen)
-		for _, set := range tries() {
-			if ctx.Err() != nil {
-				return chosen, false
+	// climb takes the best step as long as there is one.
+	climb := func(chosen []candidate, but string) (top []candidate, done bool) {
+		now, paired := w.total(chosen), false
+		for range 64 {
+			var best []candidate
+			bestScore, bestTotal := 0.0, now
+			used := size(chosen)
+			steps := moves(chosen, but)
+			if paired {
+				steps = pairs(chosen)
 			}
-			if !allowed(set) {
-				continue
+			for _, set := range steps {
+				if ctx.Err() != nil {
+					return chosen, false
+				}
+				if !allowed(set) {
+					continue
+				}
+				total := w.total(set)
+				gain := now - total
+				if gain <= least*now {
+					continue
+				}
+				score := gain
+				if w.options.MaxBytes > 0 {
+					score = gain / max(1, size(set)-used)
+				}
+				if score > bestScore*(1+1e-9) {
+					best, bestScore, bestTotal = set, score, total
+				}
 			}
-			total := w.total(set)
-			gain := now - total
-			if gain <= least*now {
-				continue
-			}
-			score := gain
-			if w.options.MaxBytes > 0 {
-				score = gain / max(1, size(set)-used)
-			}
-			if score > bestScore*(1+1e-9) {
-				best, bestScore, bestTotal = set, score, total
+			switch {
+			case best != nil:
+				chosen, now, paired = best, bestTotal, false
+			case !paired && len(w.items) == 1 && w.items[0].width() > 1:
+				paired = true
+			default:
+				return chosen, true
 			}
 		}
-		switch {
-		case best != nil:
-			chosen, now = best, bestTotal
-			tries, paired = moves, false
-			continue
-		case !paired && len(w.items) == 1 && w.items[0].width() > 1:
-			tries, paired = pairs, true
-			continue
+		return chosen, true
+	}
+	chosen, done = climb(nil, "")
+	// Where each place counts, one index may only be missed because of another:
+	// what would be chosen without it?
+	for again := done && w.options.MaxTotal > 0 && len(chosen) == w.options.MaxTotal; again; {
+		again = false
+		for i, c := range chosen {
+			set, ok := climb(slices.Delete(slices.Clone(chosen), i, i+1), c.key)
+			if ok {
+				set, ok = climb(set, "")
+			}
+			if !ok {
+				done = false
+				break
+			}
+			if w.total(set) < (1-least)*w.total(chosen) {
+				chosen, again = set, true
+				break
+			}
 		}
-		return w.preferExtending(w.slim(chosen), pool), true
+	}
+	if !done {
+		return chosen, false
 	}
 	return w.preferExtending(w.slim(chosen), pool), true
 }
