@@ -86,7 +86,7 @@ func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, 
 	}
 	entries := each * ranges
 	if covering {
-		return entries >= max(1, n)
+		return equal == 0 && entries >= max(1, n)
 	}
 	page, row := 1.0, 0.2
 	if !server.MariaDB && server.atLeast(8, 0, 0) {
