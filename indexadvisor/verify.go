@@ -81,6 +81,7 @@ func Verify(ctx context.Context, sc Scratch, q Query, s Suggestion) (v *Verifica
 	if sc.Timeout <= 0 {
 		sc.Timeout = time.Minute
 	}
+	defer func() { err = stopped(ctx, err) }()
 	if err := different(ctx, sc); err != nil {
 		return nil, err
 	}
