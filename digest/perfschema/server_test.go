@@ -460,3 +460,26 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 		}
 	}, counting...)
 }
+
+// Whenever the context ends, the error says that it did, and not what became of
+// the connection.
+func TestContextEndsAtAnyMoment(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		db := prepare(t, srv)
+		ended := 0
+		for limit := time.Duration(0); limit < 30*time.Millisecond; limit += time.Millisecond / 4 {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			_, err := New(db).Poll(ctx, nil)
+			cancel()
+			switch {
+			case errors.Is(err, context.DeadlineExceeded):
+				ended++
+			case err != nil:
+				t.Errorf("after %v: %v", limit, err)
+			}
+		}
+		if ended == 0 {
+			t.Error("the context never ended in time")
+		}
+	}, counting...)
+}
