@@ -332,9 +332,10 @@ func appendQuery(b []byte, query string) []byte {
 		return append(b, query...)
 	}
 	text := query + ";\n" + queryPrefix + "0\n" // a header is told by what follows it, too
-	if _, is := adminCommand(query); is {
-		b = append(b, ' ')
-	} else if is, _ := startAt(text, 0, false, true); is {
+	_, command := adminCommand(query)
+	start, _ := startAt(text, 0, false, true)
+	plain, _ := noBanner(text, 0, true) // also of a server without a path, as behind a use line
+	if command || start || !plain {
 		b = append(b, ' ')
 	}
 	var lex lexer.Scan

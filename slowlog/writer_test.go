@@ -223,13 +223,20 @@ func TestStatementsOfLookAlikeLinesComeBack(t *testing.T) {
 		{TimeSource: TimeHeader, Schema: "s"},
 		{TimeSource: TimeHeader},
 		{TimeSource: TimeTimestamp},
+		{TimeSource: TimeCarried, Schema: "s"}, // of the first record, which has a SET line
 	} {
 		var events []*Event
-		for _, q := range append(queries, "select 2") {
+		for i, q := range append(queries, "select 2") {
 			for _, q := range []string{q, "select 3"} {
 				ev := kind
 				if ev.Query = q; kind.TimeSource != TimeUnknown {
 					ev.Time = utc("2026-11-30T12:00:00")
+				}
+				if kind.Schema != "" && q == "select 3" {
+					ev.Schema = "t" // a use line stands before the next
+				}
+				if kind.TimeSource == TimeCarried && i == 0 {
+					ev.TimeSource = TimeHeader
 				}
 				events = append(events, event(ev, FieldQueryTime))
 			}
@@ -245,7 +252,7 @@ func TestStatementsOfLookAlikeLinesComeBack(t *testing.T) {
 			if strings.Contains(want, "\n") || want == "# administrator command: Quit" {
 				same = unindented.Replace("\n"+ev.Query) == unindented.Replace("\n"+want)
 			}
-			if !same || ev.Truncated || ev.Schema != kind.Schema || !ev.Time.Equal(events[i].Time) {
+			if !same || ev.Truncated || ev.Schema != events[i].Schema || !ev.Time.Equal(events[i].Time) {
 				t.Fatalf("%v: %q came back as %q, schema %q, time %v", kind, want, ev.Query, ev.Schema, ev.Time)
 			}
 		}
