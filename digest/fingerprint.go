@@ -207,9 +207,9 @@ func (f *Fingerprinter) Append(dst []byte, sql string) []byte {
 // append appends the fingerprint of StyleQuern, and tells the flags of the
 // text.
 func (f *Fingerprinter) append(dst []byte, sql string) []byte {
-	text, ellipsis := cutEllipsis(sql)
-	f.init(text, f.Options)
-	f.truncated, f.multi = ellipsis != "", false
+	end := ellipsisAt(sql)
+	f.init(sql[:end], f.Options)
+	f.truncated, f.multi = end < len(sql), false
 	if isAdmin(sql) {
 		return append(dst, strings.TrimRight(sql, "; \t\r\n")...)
 	}
@@ -264,19 +264,19 @@ func isAdmin(sql string) bool {
 	return ok && strings.Trim(command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ;\t\r\n") == ""
 }
 
-// cutEllipsis cuts off the three dots at the end by which performance_schema marks
-// a text that it truncated, and what is behind them. Other white space stays: it
-// tells that 0e before it is a name, and not what is left of a number.
-func cutEllipsis(sql string) (text, ellipsis string) {
-	end := len(sql)
-	for end > 0 && isSpace(sql[end-1]) {
+// ellipsisAt returns where the three dots at the end of a text start by which
+// performance_schema marks one that it truncated, len(text) if there are none. White
+// space may be behind them; other white space stays: it tells that 0e before it is a
+// name, and not what is left of a number.
+func ellipsisAt[T string | []byte](text T) int {
+	end := len(text)
+	for end > 0 && isSpace(text[end-1]) {
 		end--
 	}
-	text, truncated := strings.CutSuffix(sql[:end], "...")
-	if !truncated {
-		return sql, ""
+	if end >= 3 && string(text[end-3:end]) == "..." {
+		return end - 3
 	}
-	return text, sql[len(text):]
+	return len(text)
 }
 
 // begin is called before the first token of a statement.

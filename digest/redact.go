@@ -15,8 +15,8 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 	var r reader
 	o := f.Options
 	o.FoldNumbers = false
-	sql, cut := cutEllipsis(sql)
-	r.init(sql, o)
+	cut := ellipsisAt(sql)
+	r.init(sql[:cut], o)
 	var (
 		start   = len(dst)
 		end     = 0     // of the last token in sql
@@ -35,9 +35,9 @@ func (f *Fingerprinter) AppendRedacted(dst []byte, sql string) []byte {
 		}
 		switch c {
 		case atEnd:
-			return append(dst, cut...)
+			return append(dst, sql[cut:]...)
 		case aComment:
-			if so := dst[start:]; bytes.HasSuffix(so, []byte("--")) || bytes.HasSuffix(bytes.TrimRight(so, " \t\n\v\f\r"), []byte("...")) || endsInExponent(so) {
+			if so := dst[start:]; bytes.HasSuffix(so, []byte("--")) || ellipsisAt(so) < len(so) || endsInExponent(so) {
 				dst = append(dst, "/**/"...) // without it these may read as a comment, as the mark of a cut, or as a cut number
 			}
 			comment = len(dst) > start && !isSpace(dst[len(dst)-1])
