@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/explain"
+	"github.com/quern-dev/quern/internal/stopped"
 )
 
 // Database is a Source over a MySQL, Percona Server or MariaDB server, and
@@ -57,18 +58,9 @@ func (d *Database) timeout() time.Duration {
 	return d.Timeout
 }
 
-// stopped makes the error say that the context has ended, if it has: a driver that
-// finds its connection dropped for that may speak of the connection alone.
-func stopped(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ctx.Err(), err)
-}
-
 // session runs f on a connection of its own.
 func (d *Database) session(ctx context.Context, f func(conn *sql.Conn, maria bool) error) (err error) {
-	defer func() { err = stopped(ctx, err) }()
+	defer func() { err = stopped.Error(ctx, err) }()
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quern-dev/quern/internal/stopped"
 )
 
 // ErrSameServer says that the scratch server is the one the data is from.
@@ -81,7 +83,7 @@ func Verify(ctx context.Context, sc Scratch, q Query, s Suggestion) (v *Verifica
 	if sc.Timeout <= 0 {
 		sc.Timeout = time.Minute
 	}
-	defer func() { err = stopped(ctx, err) }()
+	defer func() { err = stopped.Error(ctx, err) }()
 	if err := different(ctx, sc); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,7 @@ import (
 	"time"
 
 	"github.com/quern-dev/quern/digest"
+	"github.com/quern-dev/quern/internal/stopped"
 	"github.com/quern-dev/quern/slowlog"
 )
 
@@ -139,7 +140,7 @@ type Stats struct {
 func (p *Poller) Poll(ctx context.Context, agg *digest.Aggregator) (Stats, error) {
 	s, err := p.read(ctx)
 	if err != nil {
-		return Stats{}, failed(ctx, err)
+		return Stats{}, fmt.Errorf("perfschema: %w", stopped.Error(ctx, err))
 	}
 	stats := Stats{Digests: len(s.rows), Histograms: s.histograms}
 	kept := 0
@@ -225,15 +226,6 @@ func (p *Poller) text(k key, r *row) string {
 	return r.sample
 }
 
-// failed wraps an error, and says so if the context has ended: a driver that finds
-// its connection dropped for that may speak of the connection alone.
-func failed(ctx context.Context, err error) error {
-	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", ended, err)
-	}
-	return fmt.Errorf("perfschema: %w", err)
-}
-
 // Join asks the server for the digest of each class of the profile, by the class's
 // sample and once in the Poller's life. What the server counts of those digests
 // then belongs to those classes at every Poll, also where the server keeps no more
@@ -249,7 +241,7 @@ func failed(ctx context.Context, err error) error {
 func (p *Poller) Join(ctx context.Context, prof *digest.Profile) (classes int, err error) {
 	defer func() {
 		if err != nil {
-			err = failed(ctx, err)
+			err = fmt.Errorf("perfschema: %w", stopped.Error(ctx, err))
 		}
 	}()
 	conn, err := p.db.Conn(ctx)

@@ -234,6 +234,28 @@ func (s *Server) Kill(t testing.TB) {
 	s.killed = true
 }
 
+// EndContexts calls f with contexts that end later and later, up to longest. The
+// error of f is to say that its context has ended, whatever became of the
+// connection, and at least one is to end in time.
+func EndContexts(t testing.TB, longest time.Duration, f func(context.Context) error) {
+	t.Helper()
+	ended := 0
+	for limit := time.Duration(0); limit < longest; limit += longest / 120 {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		err := f(ctx)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			ended++
+		case err != nil:
+			t.Errorf("after %v: %v", limit, err)
+		}
+	}
+	if ended == 0 {
+		t.Error("the context never ended in time")
+	}
+}
+
 // AwaitStatement waits until a connection other than its own runs a statement for
 // which the condition on information_schema.PROCESSLIST holds, and returns the
 // connection's id.
