@@ -587,25 +587,10 @@ func (c *classifier) between(p *Predicate, e *ast.BetweenExpr, not bool) {
 // same says whether two constants are the same value, as far as that can be
 // known without the server.
 func same(a, b ast.ExprNode) bool {
-	value := func(e ast.ExprNode) any {
-		known := true
-		sqlparse.Walk(e, func(n ast.Node) bool {
-			if _, column := n.(*ast.ColumnName); column {
-				known = false
-			}
-			return known
-		})
-		if !known {
-			return nil
-		}
-		v, err := eval(nil, nil, e, nil)
-		if err != nil {
-			return nil
-		}
-		return v
-	}
-	x, y := value(a), value(b)
-	return x != nil && y != nil && compareValues(x, y) == 0
+	// Of no row and no column: one that is named, of another table, is an error.
+	x, errX := eval(new(Table), nil, a, func(*ast.ColumnName) string { return "" })
+	y, errY := eval(new(Table), nil, b, func(*ast.ColumnName) string { return "" })
+	return errX == nil && errY == nil && x != nil && y != nil && compareValues(x, y) == 0
 }
 
 func (c *classifier) like(p *Predicate, e *ast.PatternLikeOrIlikeExpr, not bool) {

@@ -71,6 +71,22 @@ func ends(ctx context.Context, err error, what string, t *Table) error {
 	return nil
 }
 
+// ask counts rows and adds up what that took. A failure costs the counts, an error
+// ends the whole.
+func (r *run) ask(ctx context.Context, q CountRequest) (c *Counts, failure, err error) {
+	c, failure = r.source.Count(ctx, q)
+	if err := ends(ctx, failure, "rows", q.Table); err != nil {
+		return nil, nil, err
+	}
+	r.spent.Statements++
+	if failure != nil {
+		return nil, failure, nil
+	}
+	r.spent.Rows += c.Read
+	r.spent.Waited += c.Waited
+	return c, nil, nil
+}
+
 // count asks for the counts of one access.
 func (r *run) count(ctx context.Context, x *access) error {
 	var preds []*Predicate
@@ -87,21 +103,15 @@ func (r *run) count(ctx context.Context, x *access) error {
 	}
 	c, ok := r.counted[key]
 	if !ok {
-		var err error
-		c, err = r.source.Count(ctx, CountRequest{Table: x.table, Predicates: preds, Partitions: x.partitions})
-		if err := ends(ctx, err, "rows", x.table); err != nil {
+		var failure, err error
+		if c, failure, err = r.ask(ctx, CountRequest{Table: x.table, Predicates: preds, Partitions: x.partitions}); err != nil {
 			return err
 		}
-		r.spent.Statements++
-		if err != nil {
-			r.note("the rows of %s.%s could not be counted, so that there is no advice on it: %v", x.table.Schema, x.table.Name, err)
-			r.incomplete, r.failure = true, err
-		} else {
-			r.spent.Rows += c.Read
-			r.spent.Waited += c.Waited
-			if c.Note != "" {
-				r.note("%s.%s: %s", x.table.Schema, x.table.Name, c.Note)
-			}
+		if failure != nil {
+			r.note("the rows of %s.%s could not be counted, so that there is no advice on it: %v", x.table.Schema, x.table.Name, failure)
+			r.incomplete, r.failure = true, failure
+		} else if c.Note != "" {
+			r.note("%s.%s: %s", x.table.Schema, x.table.Name, c.Note)
 		}
 		r.counted[key] = c
 	}
@@ -184,19 +194,12 @@ func (r *run) pairs(ctx context.Context, b *block) error {
 		if from.met() == 0 {
 			return nil, nil
 		}
-		found, err := r.source.Count(ctx, CountRequest{Table: x.table, Predicates: x.counted(), Partitions: x.partitions,
+		found, failure, err := r.ask(ctx, CountRequest{Table: x.table, Predicates: x.counted(), Partitions: x.partitions,
 			For: &Joining{from.table, from.counted(), from.partitions, fc.Name, c.Name}})
-		if err := ends(ctx, err, "rows", x.table); err != nil {
-			return nil, err
+		if failure != nil {
+			r.note("the rows of %s.%s that those of %s.%s are joined with could not be counted, and are estimated: %v", x.table.Schema, x.table.Name, from.table.Schema, from.table.Name, failure)
 		}
-		r.spent.Statements++
-		if err != nil {
-			r.note("the rows of %s.%s that those of %s.%s are joined with could not be counted, and are estimated: %v", x.table.Schema, x.table.Name, from.table.Schema, from.table.Name, err)
-			return nil, nil
-		}
-		r.spent.Rows += found.Read
-		r.spent.Waited += found.Waited
-		return found, nil
+		return found, err
 	}
 	for i := range b.edges {
 		e := &b.edges[i]
