@@ -28,6 +28,9 @@ const (
 	commentSlot
 )
 
+// isMark says whether a byte of a skeleton is a mark.
+func isMark(c byte) bool { return c-1 < commentSlot }
+
 // maxSkeleton is the longest statement that skeletons are made of. The lexer
 // spends little on the literals that longer ones consist of.
 const maxSkeleton = 4 << 10
@@ -123,16 +126,12 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 				i++
 				break
 			}
-			if i+2 < len(sql) && (sql[i+2] == '!' || sql[i+2] == '+' || sql[i+2] == 'M') {
-				return dst, false
-			}
-			n := strings.Index(sql[i+2:], "*/")
-			if n < 0 {
+			end := plainComment(sql, i)
+			if end < 0 {
 				return dst, false
 			}
 			dst = append(append(dst, sql[from:i]...), commentSlot)
-			i += n + 4
-			from = i
+			i, from = end, end
 		case skelMinus:
 			if i++; i < len(sql) && sql[i] == '-' {
 				return dst, false
@@ -151,6 +150,19 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 			return dst, false
 		}
 	}
+}
+
+// plainComment returns where the comment at sql[i:] ends, or -1 if it is none, or a
+// hint or one that is executed.
+func plainComment(sql string, i int) (end int) {
+	if !strings.HasPrefix(sql[i:], "/*") || i+2 < len(sql) && (sql[i+2] == '!' || sql[i+2] == '+' || sql[i+2] == 'M') {
+		return -1
+	}
+	n := strings.Index(sql[i+2:], "*/")
+	if n < 0 {
+		return -1
+	}
+	return i + n + 4
 }
 
 // slotOf returns the mark for the plain literal at sql[i:].
@@ -280,19 +292,20 @@ func plainList(sql string, i int) (end int) {
 type printer struct {
 	Fingerprinter
 	known    map[string]*known // by skeleton
+	tree     tree              // of known
 	bytes    int               // of known
 	skeleton []byte
 	text     []byte
 }
 
-// known is what is remembered of the statements of a skeleton.
-type known struct {
-	fingerprint string
-	class       *Class // that an Aggregator found last, or nil
-}
-
-// maxKnown bounds the bytes of printer.known.
-const maxKnown = 4 << 20
+const (
+	// maxKnown bounds the bytes of printer.known, of which each takes knownBytes
+	// beside its texts.
+	maxKnown   = 4 << 20
+	knownBytes = 192
+	// maxGuesses is how many skeletons of one beginning are tried.
+	maxGuesses = 4
+)
 
 // Append is Fingerprinter.Append.
 func (p *printer) Append(dst []byte, sql string) []byte {
@@ -304,8 +317,13 @@ func (p *printer) Append(dst []byte, sql string) []byte {
 
 // look returns what is known of the statement's skeleton, nil if it has none.
 func (p *printer) look(sql string) *known {
-	if p.Options != (FingerprintOptions{}) {
+	if p.Options != (FingerprintOptions{}) || len(sql) > maxSkeleton {
 		return nil
+	}
+	for k, n := p.tree.find(sql), 0; k != nil && n < maxGuesses; k, n = k.next, n+1 {
+		if k.fits(sql) {
+			return k
+		}
 	}
 	var ok bool
 	p.skeleton, ok = appendSkeleton(p.skeleton[:0], sql)
@@ -316,11 +334,12 @@ func (p *printer) look(sql string) *known {
 		return k
 	}
 	p.text = p.Fingerprinter.Append(p.text[:0], sql)
-	if p.bytes += len(p.skeleton) + len(p.text) + 96; p.known == nil || p.bytes > maxKnown {
+	if p.bytes += len(p.skeleton) + len(p.text) + knownBytes; p.known == nil || p.bytes > maxKnown {
 		// Begin anew: what comes often is soon known again.
-		p.known, p.bytes = make(map[string]*known), 0
+		p.known, p.tree, p.bytes = make(map[string]*known), tree{}, 0
 	}
-	k := &known{fingerprint: string(p.text)}
-	p.known[string(p.skeleton)] = k
+	k := newKnown(string(p.skeleton), string(p.text))
+	p.known[k.skeleton] = k
+	p.tree.insert(k)
 	return k
 }
