@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/quern-dev/quern/internal/lexer"
 )
 
 // expected is what the headers of a log have looked like, line by line. Nearly
@@ -204,34 +206,82 @@ func (d *decoder) expectedValues(l *expectedLine, s string, i int, h *header) (n
 }
 
 // readSteps reads the values that the steps lead to from s[p:] and returns where
-// the last one ends, 0 if s has not exactly the steps or a value is not plain.
+// the last one ends, 0 if s has not exactly the steps or a value is not plain. Then
+// the event has the values of fields up to there, and no metrics.
 func (d *decoder) readSteps(steps []shapeStep, s string, p int) (end int) {
+	e := d.ev
+	from := len(e.Metrics)
+	e.Metrics = slices.Grow(e.Metrics, len(steps))
+	metrics := e.Metrics[from : from+len(steps)]
+	at := 0
+	rest := s[p:]
 	for i := range steps {
 		st := &steps[i]
-		if !strings.HasPrefix(s[p:], st.lead) {
-			return 0
-		}
-		p += len(st.lead)
-		var n int64
-		switch end = p; st.kind {
-		case KindCount, KindBytes: // as plain does it
-			if n, end = scanCount(s, p); end < len(s) && s[end] > ' ' {
+		n, text, behind := st.scan(rest)
+		if text == "" {
+			if n, text, behind = d.stepValue(st, rest); text == "" {
 				return 0
 			}
-		case KindText:
-			if end = wordEnd(s, p); end > p && s[end-1] == ':' {
-				return 0 // may be the next name
-			}
-		default:
-			n, end = d.plain(s, p, st.kind, st.millis)
 		}
-		if end == p {
-			return 0
+		rest = behind
+		if st.key < NumKeys {
+			metrics[at].give(st.key, st.name, n, text)
+			at++
+		} else {
+			d.setField(st.key, n, text)
 		}
-		d.set(st.key, st.name, n, s[p:end])
-		p = end
 	}
-	return p
+	e.Metrics = e.Metrics[:from+at]
+	return len(s) - len(rest)
+}
+
+// scan reads the step's lead and a short number behind it at the start of s, as
+// most values are. text is empty if it does not know. As it calls nothing, all that
+// it works with stays in registers.
+func (st *shapeStep) scan(s string) (n int64, text, behind string) {
+	lead := len(st.lead)
+	if len(s) < leadWords*8+16+1 || lead > leadWords*8 {
+		return 0, "", ""
+	}
+	if (lexer.Load8(s)^st.words[0])&st.masks[0]|
+		(lexer.Load8(s[8:])^st.words[1])&st.masks[1]|
+		(lexer.Load8(s[16:])^st.words[2])&st.masks[2]|
+		(lexer.Load8(s[24:])^st.words[3])&st.masks[3] != 0 {
+		return 0, "", ""
+	}
+	s = s[lead:]
+	switch st.form {
+	case shortCount:
+		if n, k := leadingDigits(lexer.Load8(s)); k < 8 && s[k] <= ' ' {
+			return n, s[:k], s[k:]
+		}
+	case shortSeconds:
+		if sec := s[0] - '0'; sec < 10 && s[1] == '.' {
+			if us, k := leadingDigits(lexer.Load8(s[2:])); k == 6 && s[8] <= ' ' {
+				return int64(sec)*1e9 + us*1000, s[:8], s[8:]
+			}
+		}
+	}
+	return 0, "", ""
+}
+
+// stepValue is scan for all kinds of values.
+func (d *decoder) stepValue(st *shapeStep, s string) (n int64, text, behind string) {
+	if !strings.HasPrefix(s, st.lead) {
+		return 0, "", ""
+	}
+	from := len(st.lead)
+	end := from
+	switch st.kind {
+	case KindText:
+		if end = wordEnd(s, from); s[end-1] == ':' {
+			return 0, "", "" // may be the next name
+		}
+	default:
+		n, end = d.plain(s, from, st.kind, st.millis)
+	}
+	d.limited = d.limited || st.key == KeyLogSlowRateLimit
+	return n, s[from:end], s[end:]
 }
 
 // repeat expects the line, whose metrics are the event's last ones, of the next
