@@ -36,21 +36,43 @@ func newBacklog(d *detail) *backlog {
 }
 
 // add adds a row. It reports whether the event has one: the measures that the
-// events before it have, in their order, and a weight of 1.
+// events before it have, in their order, nothing suspect, and a weight of 1.
 func (b *backlog) add(f *facts) bool {
-	if f.weight != fixed.One || len(f.values) != len(b.measures) || !f.hasQueryTime || !f.hasLockTime || !f.hasRowsExamined {
+	if f.weight != fixed.One || !f.hasQueryTime || !f.hasLockTime || !f.hasRowsExamined || f.suspects > 0 {
 		return false
 	}
 	n := len(b.rows)
 	row := b.rows[n : n+backlogHead+len(b.measures)]
 	row[0], row[1], row[2], row[3] = f.queryTime, f.lockTime, f.rowsExamined, f.time
 	row = row[backlogHead:]
-	for i, m := range b.measures {
-		v := &f.values[i]
-		if v.measure != m {
+	measures := b.measures[:len(row)]
+	at := 0
+	for _, v := range [...]struct {
+		measure Measure
+		has     bool
+		v       uint64
+	}{{RowsSent, f.hasRowsSent, f.rowsSent}, {RowsAffected, f.hasRowsAffected, f.rowsAffected}, {BytesSent, f.hasBytesSent, f.bytesSent}} {
+		if !v.has {
+			continue
+		}
+		if at == len(row) || measures[at] != v.measure || int64(v.v) < 0 {
 			return false
 		}
-		row[i] = v.v
+		row[at] = int64(v.v)
+		at++
+	}
+	for i := range f.metrics {
+		m := &f.metrics[i]
+		v := m.Number()
+		if at < len(row) && measures[at] == MeasureOf(m.Key) && v >= 0 && !m.Suspect {
+			row[at] = v
+			at++
+		} else if m.Suspect || numericKeys[m.Key] {
+			return false
+		}
+	}
+	if at < len(row) {
+		return false
 	}
 	b.rows = b.rows[:n+backlogHead+len(b.measures)]
 	return true

@@ -36,8 +36,9 @@ func (d *detail) addFacts(f *facts, names *names) {
 // addMeasures adds what a backlog also keeps.
 func (d *detail) addMeasures(f *facts) {
 	next := 0 // events of a class have the same measures in the same order
-	for i := range f.values {
-		v := &f.values[i]
+	values := f.measures()
+	for i := range values {
+		v := &values[i]
 		if next >= len(d.measures) || d.measures[next].measure != v.measure {
 			next = d.find(v.measure, v.hist)
 		}

@@ -18,8 +18,14 @@ type facts struct {
 	// The measures that are in every class, and whether they are given.
 	queryTime, lockTime, rowsExamined          int64
 	hasQueryTime, hasLockTime, hasRowsExamined bool
-	// The other measures given, in the order of the event.
-	values []value
+	// The other measures: fields, and what is in the event's metrics. values has
+	// both, as measures makes it.
+	rowsSent, rowsAffected, bytesSent          uint64
+	hasRowsSent, hasRowsAffected, hasBytesSent bool
+	metrics                                    []slowlog.Metric
+	hists                                      *[numMeasures]bool
+	values                                     []value
+	measured                                   bool
 
 	// statements that a server's summary says it suppressed
 	suppressed uint64
@@ -88,6 +94,16 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 		line:           ev.Line,
 		truncated:      ev.Truncated,
 		suppressed:     ev.Throttled,
+
+		// A field that is not 0 the event has, whether its maker said so or not.
+		rowsSent:        ev.RowsSent,
+		hasRowsSent:     ev.Has(slowlog.FieldRowsSent) || ev.RowsSent > 0,
+		rowsAffected:    ev.RowsAffected,
+		hasRowsAffected: ev.Has(slowlog.FieldRowsAffected) || ev.RowsAffected > 0,
+		bytesSent:       ev.BytesSent,
+		hasBytesSent:    ev.Has(slowlog.FieldBytesSent) || ev.BytesSent > 0,
+		metrics:         ev.Metrics,
+		hists:           hists,
 	}
 	if ev.Weight != 1 {
 		if w := fixed.Weight(ev.Weight); w > 0 {
@@ -106,12 +122,20 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 		f.rowsExamined = int64(ev.RowsExamined)
 		f.hasRowsExamined = ev.Has(slowlog.FieldRowsExamined) || ev.RowsExamined > 0
 	}
-	f.field(RowsSent, ev.RowsSent, ev.Has(slowlog.FieldRowsSent), hists)
-	f.field(RowsAffected, ev.RowsAffected, ev.Has(slowlog.FieldRowsAffected), hists)
-	f.field(BytesSent, ev.BytesSent, ev.Has(slowlog.FieldBytesSent), hists)
-	values := f.values // not to be stored for each
-	for i := range ev.Metrics {
-		m := &ev.Metrics[i]
+}
+
+// measures returns the measures that are not in every class, in the order of the
+// event. What cannot be meant it counts as suspect.
+func (f *facts) measures() []value {
+	if f.measured {
+		return f.values
+	}
+	f.measured = true
+	f.field(RowsSent, f.rowsSent, f.hasRowsSent)
+	f.field(RowsAffected, f.rowsAffected, f.hasRowsAffected)
+	f.field(BytesSent, f.bytesSent, f.hasBytesSent)
+	for i := range f.metrics {
+		m := &f.metrics[i]
 		if m.Suspect {
 			f.suspects++
 			continue
@@ -125,17 +149,15 @@ func (f *facts) set(ev *slowlog.Event, hists *[numMeasures]bool) {
 			continue
 		}
 		id := MeasureOf(m.Key)
-		values = append(values, value{id, hists[id], n})
+		f.values = append(f.values, value{id, f.hists[id], n})
 	}
-	f.values = values
+	return f.values
 }
 
-// field adds the value of a field that the event has. One that is not 0 it has,
-// whether its maker said so or not.
-func (f *facts) field(m Measure, v uint64, has bool, hists *[numMeasures]bool) {
+func (f *facts) field(m Measure, v uint64, has bool) {
 	if v > math.MaxInt64 {
 		f.suspects++
-	} else if has || v != 0 {
-		f.values = append(f.values, value{m, hists[m], int64(v)})
+	} else if has {
+		f.values = append(f.values, value{m, f.hists[m], int64(v)})
 	}
 }

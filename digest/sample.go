@@ -2,6 +2,7 @@ package digest
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -274,10 +275,8 @@ func (f *facts) origin(d draw) Sample {
 
 		RowsExamined: f.rowsExamined,
 	}
-	for _, v := range f.values {
-		if v.measure == RowsSent {
-			s.RowsSent = v.v
-		}
+	if f.rowsSent <= math.MaxInt64 {
+		s.RowsSent = int64(f.rowsSent)
 	}
 	return s
 }

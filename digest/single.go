@@ -8,6 +8,7 @@ import (
 // appendSingle appends what a class of one event keeps of it beside its public
 // fields; sample is nil where there is none.
 func (f *facts) appendSingle(b []byte, sample *Sample) []byte {
+	values := f.measures()
 	b = appendString(b, f.user)
 	b = appendString(b, f.host)
 	b = appendString(b, f.schema)
@@ -16,8 +17,8 @@ func (f *facts) appendSingle(b []byte, sample *Sample) []byte {
 	b = appendUint(b, f.suspects)
 	b = appendUint(b, f.suppressed)
 	b = appendBool(b, f.sessionSampled)
-	b = appendUint(b, uint64(len(f.values)))
-	for _, v := range f.values {
+	b = appendUint(b, uint64(len(values)))
+	for _, v := range values {
 		b = appendUint(b, uint64(v.measure))
 		b = appendBool(b, v.hist)
 		b = appendUint(b, uint64(v.v))
@@ -32,7 +33,7 @@ func (f *facts) appendSingle(b []byte, sample *Sample) []byte {
 // compact turns the detail of a class of one event back into the event.
 func (c *Class) compact() {
 	d := c.detail
-	f := facts{suspects: d.suspects, suppressed: d.suppressed, sessionSampled: d.sessionSampled}
+	f := facts{suspects: d.suspects, suppressed: d.suppressed, sessionSampled: d.sessionSampled, measured: true}
 	for value, counter := range map[*string]*counter{&f.user: &d.users, &f.host: &d.hosts, &f.schema: &d.schemas, &f.routine: &d.routines} {
 		if len(counter.entries) > 0 {
 			*value = counter.entries[0].name
@@ -79,7 +80,7 @@ func (s *Sample) readText(r *wireReader) {
 // decodeSingle returns the detail of a class of one event.
 func (c *Class) decodeSingle() *detail {
 	r := wireReader{rest: c.single}
-	f := facts{weight: c.weight, time: c.first, queryTime: c.QueryTime.h.min}
+	f := facts{weight: c.weight, time: c.first, queryTime: c.QueryTime.h.min, measured: true}
 	f.user = r.string()
 	f.host = r.string()
 	f.schema = r.string()
