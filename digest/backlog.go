@@ -46,20 +46,24 @@ func (b *backlog) add(f *facts) bool {
 	row[0], row[1], row[2], row[3] = f.queryTime, f.lockTime, f.rowsExamined, f.time
 	row = row[backlogHead:]
 	measures := b.measures[:len(row)]
-	at := 0
-	for _, v := range [...]struct {
-		measure Measure
-		has     bool
-		v       uint64
-	}{{RowsSent, f.hasRowsSent, f.rowsSent}, {RowsAffected, f.hasRowsAffected, f.rowsAffected}, {BytesSent, f.hasBytesSent, f.bytesSent}} {
-		if !v.has {
-			continue
+	at, ok := 0, true
+	put := func(m Measure, v uint64) {
+		if ok = ok && at < len(row) && measures[at] == m && int64(v) >= 0; ok {
+			row[at] = int64(v)
+			at++
 		}
-		if at == len(row) || measures[at] != v.measure || int64(v.v) < 0 {
-			return false
-		}
-		row[at] = int64(v.v)
-		at++
+	}
+	if f.hasRowsSent {
+		put(RowsSent, f.rowsSent)
+	}
+	if f.hasRowsAffected {
+		put(RowsAffected, f.rowsAffected)
+	}
+	if f.hasBytesSent {
+		put(BytesSent, f.bytesSent)
+	}
+	if !ok {
+		return false
 	}
 	for i := range f.metrics {
 		m := &f.metrics[i]
@@ -129,25 +133,36 @@ func (h *Histogram) addColumn(values []int64, width int) {
 // addColumn adds every width-th of the values, each of weight 1, to what is not
 // empty.
 func (s *Summary) addColumn(values []int64, width int) {
-	var n, sum, carry uint64
-	var squares fixed.U192
 	low, high := values[0], values[0]
+	n := uint64(0)
 	for i := 0; i < len(values); i += width {
-		v := values[i]
-		low, high = min(low, v), max(high, v)
-		var c uint64
-		sum, c = bits.Add64(sum, uint64(v), 0)
-		carry += c
-		hi, lo := bits.Mul64(uint64(v), uint64(v))
-		squares.Add(fixed.U192{lo, hi})
+		low, high = min(low, values[i]), max(high, values[i])
 		n++
+	}
+	var sum fixed.U128
+	var squares fixed.U192
+	if high < 1<<29 { // and the rows are not more than 64: nothing is carried
+		var s, q uint64
+		for i := 0; i < len(values); i += width {
+			v := uint64(values[i])
+			s += v
+			q += v * v
+		}
+		sum[0], squares[0] = s, q
+	} else {
+		for i := 0; i < len(values); i += width {
+			v := uint64(values[i])
+			hi, lo := bits.Mul64(v, v)
+			sum.Add(fixed.U128{v})
+			squares.Add(fixed.U192{lo, hi})
+		}
 	}
 	if s.moments == nil && (low != s.min || high != s.max || low != high || !s.weightsAreOne()) {
 		m := s.sums()
 		s.moments = &m
 	}
 	if m := s.moments; m != nil {
-		m.sum.Add(fixed.U128{sum, carry}.ShiftLeft(fixed.Bits))
+		m.sum.Add(sum.ShiftLeft(fixed.Bits))
 		m.squares.Add(squares.ShiftLeft(fixed.Bits))
 		m.weights.AddMul(n<<fixed.Bits, fixed.One)
 	}

@@ -1,6 +1,10 @@
 package digest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/quern-dev/quern/internal/lexer"
+)
 
 // A skeleton is a statement as it stands but for its plain literals and
 // comments, which a mark replaces:
@@ -105,8 +109,7 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 		switch skelClass[sql[i]] {
 		case skelDigit, skelQuote:
 			if i > 0 && skelClass[sql[i-1]] == skelName && sql[i]-'0' < 10 {
-				for i++; i < len(sql) && sql[i]-'0' < 10; i++ { // in a name
-				}
+				i = lexer.DigitsEnd(sql, i) // in a name
 				break
 			}
 			end := plainLiteral(sql, i)
@@ -207,11 +210,9 @@ func plainLiteral(sql string, i int) (end int) {
 			return -1
 		}
 	} else {
-		for ; i < len(sql) && sql[i]-'0' < 10; i++ {
-		}
+		i = lexer.DigitsEnd(sql, i)
 		if i+1 < len(sql) && sql[i] == '.' && sql[i+1]-'0' < 10 {
-			for i++; i < len(sql) && sql[i]-'0' < 10; i++ {
-			}
+			i = lexer.DigitsEnd(sql, i+1)
 		}
 		if i+1 < len(sql) && sql[i]|0x20 == 'e' {
 			j := i + 1
@@ -219,8 +220,7 @@ func plainLiteral(sql string, i int) (end int) {
 				j++
 			}
 			if j < len(sql) && sql[j]-'0' < 10 {
-				for i = j + 1; i < len(sql) && sql[i]-'0' < 10; i++ {
-				}
+				i = lexer.DigitsEnd(sql, j)
 			}
 		}
 	}

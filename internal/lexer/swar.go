@@ -43,6 +43,21 @@ func noName(x uint64) uint64 {
 	return ^(x | within(low|fold, 'a', 'z') | within(low, '0', '9') | equal(low, '_') | equal(low, '$')) & highs
 }
 
+// DigitsEnd returns where the digits at s[i:] end.
+func DigitsEnd(s string, i int) int {
+	for len(s)-i >= 8 {
+		x := Load8(s[i:]) ^ '0'*ones
+		if k := first((x | x&lows + 0x76*ones) & highs); k < 8 {
+			return i + k
+		}
+		i += 8
+	}
+	for i < len(s) && s[i]-'0' < 10 {
+		i++
+	}
+	return i
+}
+
 // find answers which bytes of x are c; the answer is right up to the first.
 func find(x uint64, c byte) uint64 {
 	x ^= uint64(c) * ones
