@@ -35,6 +35,15 @@ const (
 // isMark says whether a byte of a skeleton is a mark.
 func isMark(c byte) bool { return c-1 < commentSlot }
 
+func hasMark(s string) bool {
+	for i := range len(s) {
+		if isMark(s[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxSkeleton is the longest statement that skeletons are made of. The lexer
 // spends little on the literals that longer ones consist of.
 const maxSkeleton = 4 << 10
@@ -120,7 +129,7 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 			i, from = end, end
 		case skelTick:
 			n := strings.IndexByte(sql[i+1:], '`')
-			if n < 0 {
+			if n < 0 || hasMark(sql[i+1:i+1+n]) {
 				return dst, false
 			}
 			i += n + 2

@@ -27,7 +27,7 @@ func TestSkeletons(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"select /*+ hint(1) */ 1", "select /*!40001 1 */ 2", "select 1e", "select 1st from t", "select N'x'",
-		"select .5", "select 'a\\'", "select 'x", "select `x", "select /* x", "select 1 -- x", "select 1 # x", "select a\x01", "select @1", "select 'a'b",
+		"select .5", "select 'a\\'", "select 'x", "select `x", "select /* x", "select 1 -- x", "select 1 # x", "select a\x01", "select `a\x01`", "select @1", "select 'a'b",
 	} {
 		if got, ok := appendSkeleton(nil, sql); ok {
 			t.Errorf("%s: has the skeleton %q", sql, got)
@@ -45,6 +45,9 @@ func checkSkeleton(t *testing.T, sql string, seed uint64) {
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	other := refill(skeleton, r)
+	if len(other) > maxSkeleton {
+		return
+	}
 	again, ok := appendSkeleton(nil, other)
 	same := ok && bytes.Equal(again, skeleton)
 	k := newKnown(string(skeleton), "")

@@ -202,3 +202,20 @@ func FuzzLexerCoversTheText(f *testing.F) {
 		}
 	})
 }
+
+func TestDigitsEnd(t *testing.T) {
+	for c := range 256 {
+		for _, before := range []string{"", "0", "9", "1234567", "12345678", "123456789"} {
+			for _, behind := range []string{"", "0", "00000000"} {
+				s := "x" + before + string([]byte{byte(c)}) + behind
+				want := 1
+				for want < len(s) && s[want] >= '0' && s[want] <= '9' {
+					want++
+				}
+				if got := DigitsEnd(s, 1); got != want {
+					t.Errorf("%q: got %d, want %d", s, got, want)
+				}
+			}
+		}
+	}
+}

@@ -47,7 +47,7 @@ func noName(x uint64) uint64 {
 func DigitsEnd(s string, i int) int {
 	for len(s)-i >= 8 {
 		x := Load8(s[i:]) ^ '0'*ones
-		if k := first((x | x&lows + 0x76*ones) & highs); k < 8 {
+		if k := first((x | (x&lows + 0x76*ones)) & highs); k < 8 {
 			return i + k
 		}
 		i += 8
