@@ -214,7 +214,7 @@ func (p *parser) kind() (Goal, error) {
 		for cond := range strings.SplitSeq(p.rest()[:end], ",") {
 			c, ok := parseCondition(cond)
 			if !ok {
-				return g, p.error("want conditions such as user=bot or images>1000")
+				return g, p.error("want conditions such as user=bot or images>1000, where < and > compare numbers")
 			}
 			g.Segment = append(g.Segment, c)
 		}
@@ -251,6 +251,10 @@ func parseCondition(s string) (Condition, bool) {
 	for _, op := range [...]string{"!=", "<=", ">=", "=", "<", ">"} {
 		if value, ok := strings.CutPrefix(s[i:], op); ok {
 			c := Condition{strings.TrimSpace(s[:i]), op, strings.TrimSpace(value)}
+			if op[0] == '<' || op[0] == '>' {
+				_, err := strconv.ParseFloat(c.Value, 64)
+				return c, c.Attr != "" && err == nil
+			}
 			return c, c.Attr != "" && c.Value != ""
 		}
 	}

@@ -49,6 +49,8 @@ func TestParseErrorsSayWhereAndWhatIsWanted(t *testing.T) {
 		"{user=bot}:p95<1s":     "want a page",
 		"search{user= }:p95<1s": "want conditions",
 		"search{ =bot}:p95<1s":  "want conditions",
+		"search{n> =1}:p95<1s":  "want conditions",
+		"search{n<ten}:p95<1s":  "at byte 8: want conditions such as user=bot or images>1000, where < and > compare numbers",
 		"search:95<1s":          "at byte 8: want a limit",
 		"search:p95":            "want a limit",
 		"search:p0<1s":          "percentile above 0",
