@@ -32,12 +32,10 @@ const (
 	commentSlot
 )
 
-// isMark says whether a byte of a skeleton is a mark.
-func isMark(c byte) bool { return c-1 < commentSlot }
-
+// hasMark says whether a text has a byte that would be a mark in a skeleton.
 func hasMark(s string) bool {
 	for i := range len(s) {
-		if isMark(s[i]) {
+		if s[i]-1 < commentSlot {
 			return true
 		}
 	}
@@ -301,20 +299,19 @@ func plainList(sql string, i int) (end int) {
 type printer struct {
 	Fingerprinter
 	known    map[string]*known // by skeleton
-	tree     tree              // of known
 	bytes    int               // of known
 	skeleton []byte
 	text     []byte
 }
 
-const (
-	// maxKnown bounds the bytes of printer.known, of which each takes knownBytes
-	// beside its texts.
-	maxKnown   = 4 << 20
-	knownBytes = 192
-	// maxGuesses is how many skeletons of one beginning are tried.
-	maxGuesses = 4
-)
+// known is what is remembered of the statements of a skeleton.
+type known struct {
+	fingerprint string
+	class       *Class // that an Aggregator found last, or nil
+}
+
+// maxKnown bounds the bytes of printer.known.
+const maxKnown = 4 << 20
 
 // Append is Fingerprinter.Append.
 func (p *printer) Append(dst []byte, sql string) []byte {
@@ -326,13 +323,8 @@ func (p *printer) Append(dst []byte, sql string) []byte {
 
 // look returns what is known of the statement's skeleton, nil if it has none.
 func (p *printer) look(sql string) *known {
-	if p.Options != (FingerprintOptions{}) || len(sql) > maxSkeleton {
+	if p.Options != (FingerprintOptions{}) {
 		return nil
-	}
-	for k, n := p.tree.find(sql), 0; k != nil && n < maxGuesses; k, n = k.next, n+1 {
-		if k.fits(sql) {
-			return k
-		}
 	}
 	var ok bool
 	p.skeleton, ok = appendSkeleton(p.skeleton[:0], sql)
@@ -343,12 +335,11 @@ func (p *printer) look(sql string) *known {
 		return k
 	}
 	p.text = p.Fingerprinter.Append(p.text[:0], sql)
-	if p.bytes += len(p.skeleton) + len(p.text) + knownBytes; p.known == nil || p.bytes > maxKnown {
+	if p.bytes += len(p.skeleton) + len(p.text) + 96; p.known == nil || p.bytes > maxKnown {
 		// Begin anew: what comes often is soon known again.
-		p.known, p.tree, p.bytes = make(map[string]*known), tree{}, 0
+		p.known, p.bytes = make(map[string]*known), 0
 	}
-	k := newKnown(string(p.skeleton), string(p.text))
-	p.known[k.skeleton] = k
-	p.tree.insert(k)
+	k := &known{fingerprint: string(p.text)}
+	p.known[string(p.skeleton)] = k
 	return k
 }
