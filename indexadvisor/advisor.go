@@ -413,12 +413,11 @@ func withMerged(pool []candidate, columns, items int, server Server) []candidate
 	for _, c := range pool {
 		seen[c.key] = true
 	}
-	n := min(len(pool), 60)
-	for i := range n {
+	for i, n := 0, len(pool); i < n && len(pool) < mostMerged; i++ {
 		for j := range i {
 			for _, c := range merged(pool[i], pool[j], columns) {
 				c = newCandidate(c.table, c.table.trim(c.parts), c.set)
-				if !seen[c.key] && fits(server, c.table, c.parts) && len(pool) < 600 {
+				if !seen[c.key] && fits(server, c.table, c.parts) && len(pool) < mostMerged {
 					seen[c.key] = true
 					pool = append(pool, c)
 				}
@@ -427,6 +426,9 @@ func withMerged(pool []candidate, columns, items int, server Server) []candidate
 	}
 	return pool
 }
+
+// mostMerged is how many candidates there may be for merged ones to be added.
+const mostMerged = 600
 
 // smallTable is the number of rows below which reading the whole table is as
 // good as any index.

@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 )
 
 // The cost of reading, in page requests: what the buffer pool is asked for.
@@ -34,6 +37,8 @@ const (
 	// pairCost is what a pair of rows costs in the eyes of the optimizers where
 	// no index leads from one to the other.
 	pairCost = 0.1
+	// hashCost is for a row that is put into a join buffer.
+	hashCost = 0.1
 	// leastMatch is how many rows a look-up with another table's value finds
 	// at least.
 	leastMatch = 0.1
@@ -72,7 +77,7 @@ func (s Server) fetchPages(height float64) float64 {
 // are told apart as common.
 func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, covering bool, perLeaf, perPage float64) bool {
 	equal := x.equalities(bound, fixed)
-	if server.MariaDB && (equal != 0 && equal != bound || len(b.order) > 0 && b.limit >= 0) {
+	if server.MariaDB && len(b.order) > 0 && b.limit >= 0 {
 		return false
 	}
 	n := x.rows()
@@ -93,6 +98,58 @@ func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, 
 	return entries*(page+row) > n/perPage*page+n*row
 }
 
+// believed is the share of rows that the optimizer takes the conditions to leave
+// where no index tells: MySQL has fixed shares for them, MariaDB none.
+func (x *access) believed(server Server) float64 {
+	share := 1.0
+	if server.MariaDB {
+		return share
+	}
+	for _, p := range x.preds {
+		if p.expr != nil {
+			share *= believed(p.expr)
+		}
+	}
+	return share
+}
+
+// believed is the share of rows that MySQL takes a condition to leave where no
+// index tells.
+func believed(e ast.ExprNode) float64 {
+	const equality, inequality, between = 0.1, 1.0 / 3, 1.0 / 9
+	not := func(not bool, share float64) float64 {
+		if not {
+			return 1 - share
+		}
+		return share
+	}
+	switch e := bare(e).(type) {
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd:
+			return believed(e.L) * believed(e.R)
+		case opcode.LogicOr:
+			l, r := believed(e.L), believed(e.R)
+			return l + r - l*r
+		case opcode.EQ, opcode.NullEQ:
+			return equality
+		case opcode.NE:
+			return 1 - equality
+		case opcode.LT, opcode.LE, opcode.GT, opcode.GE:
+			return inequality
+		}
+	case *ast.IsNullExpr:
+		return not(e.Not, equality)
+	case *ast.PatternInExpr:
+		return not(e.Not, min(equality*float64(len(e.List)), 0.5))
+	case *ast.BetweenExpr:
+		return not(e.Not, between)
+	case *ast.PatternLikeOrIlikeExpr:
+		return not(e.Not, between)
+	}
+	return 1
+}
+
 // equalities are those of a set of predicates that fix the first parts of a key.
 func (x *access) equalities(set uint64, fixed []Part) (equal uint64) {
 	for i, p := range x.preds {
@@ -105,21 +162,22 @@ func (x *access) equalities(set uint64, fixed []Part) (equal uint64) {
 
 // step is how one table is read.
 type step struct {
-	access  *access
-	index   *Index  // nil: the whole table
-	entries float64 // index entries or rows read
-	lookups float64 // rows fetched by primary key
-	out     float64 // rows that meet all conditions
-	ahead   float64 // share of the reading that is done whatever the LIMIT
-	planned float64 // part of the cost that arises once, however often it is read
-	least   float64 // part of the cost that does not depend on the entries
-	cost    float64
-	bound   bool // conditions lead to the entries
-	common  bool // by equalities with values so common that a range with as many entries would be avoided
-	looked  bool // another table's values lead to the entries
-	counted bool // how many entries they lead to was counted
-	ordered bool // in the order that ORDER BY or GROUP BY wants
-	grouped bool
+	access   *access
+	index    *Index  // nil: the whole table
+	entries  float64 // index entries or rows read
+	lookups  float64 // rows fetched by primary key
+	out      float64 // rows that meet all conditions
+	believed float64 // rows that the optimizer takes to meet them
+	ahead    float64 // share of the reading that is done whatever the LIMIT
+	planned  float64 // part of the cost that arises once, however often it is read
+	least    float64 // part of the cost that does not depend on the entries
+	cost     float64
+	bound    bool // conditions lead to the entries
+	common   bool // by equalities with values so common that a range with as many entries would be avoided
+	looked   bool // another table's values lead to the entries
+	counted  bool // how many entries they lead to was counted
+	ordered  bool // in the order that ORDER BY or GROUP BY wants
+	grouped  bool
 }
 
 // height is the number of pages from the root to the leaf of a tree.
@@ -321,6 +379,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	s := step{access: x, index: ix, out: out}
 	if ix == nil {
 		s.entries = n
+		s.believed = n * x.believed(server)
 		s.cost = tree + n*(rowCost+1/perPage)
 		if pk := t.primaryKey(); pk != nil && t.clustered() {
 			s.ordered, s.grouped, _ = b.arranged(x, pk.Parts, nil, nil, before == 0)
@@ -344,11 +403,19 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		perLeaf = perPage
 	}
 	if !clustered && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, covering, perLeaf, perPage) {
-		if s.common = !server.MariaDB && x.equalities(bound, fixed) == bound; !s.common {
+		equal := x.equalities(bound, fixed)
+		if s.common = !server.MariaDB && equal == bound; s.common {
+			// looked up all the same
+		} else if server.MariaDB && equal != 0 && equal != bound {
+			bound, ranges, s.entries = equal, 1, x.match(equal)
+		} else {
 			bound, ranges, fixed, stop, s.entries = 0, 1, nil, &ix.Parts[0], n
 		}
 	}
 	s.bound, s.looked = bound != 0, jshare < 1
+	if s.believed = out; bound == 0 && jshare == 1 {
+		s.believed = s.entries * x.believed(server)
+	}
 	s.counted = len(js) == 1 && js[0].found != nil
 	var backward bool
 	s.ordered, s.grouped, backward = b.arranged(x, key, fixed, stop, before == 0)

@@ -3,6 +3,7 @@ package indexadvisor
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // plan is how a block is read.
@@ -11,11 +12,13 @@ type plan struct {
 	read  float64 // entries and rows read in all
 	out   float64
 	cost  float64
-	fear  float64 // what the optimizer takes it to cost more: it chooses by that
-	luck  float64 // by how much the cost may be less, or more, by chance: about its standard deviation
-	never float64 // part of the cost that does not arise as long as the rows stay as they were counted
-	begun float64 // share of the first step that is done before a row comes out
-	probe step    // the last table read for a hash join
+	// believed is how many rows the optimizer takes to come out.
+	believed float64
+	fear     float64 // what the optimizer takes it to cost more: it chooses by that
+	luck     float64 // by how much the cost may be less, or more, by chance: about its standard deviation
+	never    float64 // part of the cost that does not arise as long as the rows stay as they were counted
+	begun    float64 // share of the first step that is done before a row comes out
+	probe    step    // the last table read for a hash join
 }
 
 // best finds the cheapest way to read a block with the given indexes per
@@ -43,7 +46,7 @@ func (b *block) best(server Server, indexes func(*Table) []*Index) plan {
 			id := options[0].access.id
 			if len(p.steps) == 0 {
 				for _, s := range options {
-					extend(plan{steps: []step{s}, cost: s.cost, read: s.entries, out: s.out}, 1<<id, s.ordered, s.grouped)
+					extend(plan{steps: []step{s}, cost: s.cost, read: s.entries, out: s.out, believed: s.believed}, 1<<id, s.ordered, s.grouped)
 				}
 				continue
 			}
@@ -89,32 +92,61 @@ func (b *block) join(server Server, p plan, s step) plan {
 		}
 	} else {
 		// The rows are hashed, or kept in a buffer, and what is read is
-		// compared with them. The optimizers count each pair that may meet.
-		once, passes := b.read(server, s.access, s.index, 0), b.passes(server, rows)
-		q.cost, q.read = p.cost+once.cost*passes+0.1*rows, p.read+once.entries
-		q.fear += pairCost * rows * max(1, once.out)
+		// compared with them. The optimizers count each pair that may meet, and
+		// the passes that the rows which they believe in take.
+		once := b.read(server, s.access, s.index, 0)
+		passes, buffered := b.passes(server, p, rows), server.bufferedRows(p)
+		q.cost, q.read = p.cost+once.cost*passes+hashCost*rows, p.read+once.entries
+		q.fear += pairCost*rows*max(1, once.out) + once.cost*(1+p.believed/buffered-passes) + hashCost*(p.believed-rows)
 		q.begun, q.probe = max(p.begun, 1/passes), once
 	}
 	if p.out == 0 {
 		q.never += q.cost - p.cost
 		q.luck = p.luck
 	}
-	q.out = p.out * s.out
+	q.out, q.believed = p.out*s.out, p.believed*s.believed
 	if s.access.nulls {
 		q.out = max(q.out, p.out)
 	}
 	return q
 }
 
-// passes is how often a table is read through for a join buffer of 256 KiB that
-// is filled with rows: MySQL's hash join reads it once, and writes to disk
-// what does not fit, unless a LIMIT may end it early.
-func (b *block) passes(server Server, rows float64) float64 {
-	const bufferedRows = 256 << 10 / 100 // of about 100 bytes
+// joinBuffer is the size of a join buffer, in bytes.
+const joinBuffer = 256 << 10
+
+// bufferedRows is how many rows of a plan a join buffer holds: of each the columns
+// that are read, and in MySQL its place in a hash table.
+func (s Server) bufferedRows(p plan) float64 {
+	bytes := 0.0
+	if !s.MariaDB {
+		bytes = 30
+	}
+	for _, st := range p.steps {
+		t := st.access.table
+		if t == nil {
+			continue
+		}
+		used, all := 0.0, 0.0
+		for i := range t.Columns {
+			n := t.Columns[i].averageBytes()
+			if all += n; st.access.used[strings.ToLower(t.Columns[i].Name)] {
+				used += n
+			}
+		}
+		// The rest is InnoDB's: some 20 bytes of a row, and a sixteenth of a page.
+		bytes += max(0, t.rowBytes()*15/16-20) * used / max(1, all)
+	}
+	return joinBuffer / bytes
+}
+
+// passes is how often a table is read through for a join buffer that is filled
+// with rows of a plan: MySQL's hash join reads it once, and writes to disk what
+// does not fit, unless a LIMIT may end it early.
+func (b *block) passes(server Server, p plan, rows float64) float64 {
 	if !server.MariaDB && b.limit < 0 {
 		return 1
 	}
-	return max(1, math.Ceil(rows/bufferedRows))
+	return max(1, math.Ceil(rows/server.bufferedRows(p)))
 }
 
 // next lists the ways to read each table that may be read next, cheapest
