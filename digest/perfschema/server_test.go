@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -111,17 +110,15 @@ func TestServerCountsWhatItLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var wg sync.WaitGroup
-		for part := range 4 {
-			wg.Go(func() {
-				for _, s := range workload(part) {
-					if _, err := db.Exec(s); err != nil && !strings.Contains(s, "missing_function") {
-						t.Errorf("%s: %v", s, err)
-					}
+		// One statement after the other: servers add up without locks, and may lose
+		// one where several end at the same time.
+		for part := range 2 {
+			for _, s := range workload(part) {
+				if _, err := db.Exec(s); err != nil && !strings.Contains(s, "missing_function") {
+					t.Errorf("%s: %v", s, err)
 				}
-			})
+			}
 		}
-		wg.Wait()
 		got, stats := poll(t, p)
 		if stats.Reset || stats.Evicted != 0 || stats.Overflowed != 0 || stats.Histograms != (srv.Flavor == testservers.FlavorMySQL) {
 			t.Errorf("stats %+v", stats)
