@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,4 +269,23 @@ func TestProfileBecomesAWorkload(t *testing.T) {
 	wantNote(t, a, "no such table")
 	wantNote(t, a, "SET and CALL: 1")
 	wantNote(t, a, "the log seems to hold only statements of")
+}
+
+// Candidates that serve two queries at once are made of those of all queries,
+// however many there are.
+func TestCandidatesOfAllQueriesAreMerged(t *testing.T) {
+	table := func(name string) *Table {
+		return &Table{Schema: "s", Name: name, Engine: "InnoDB", Columns: []Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}}
+	}
+	var pool []candidate
+	for i := range 80 {
+		pool = append(pool, newCandidate(table(fmt.Sprintf("t%d", i)), []Part{{Name: "a"}}, 1))
+	}
+	last := table("last")
+	a, b := []Part{{Name: "a"}}, []Part{{Name: "b"}}
+	pool = withMerged(append(pool, newCandidate(last, a, 1), newCandidate(last, b, 1)), 3, 82, Server{Major: 8, Minor: 4})
+	want := newCandidate(last, slices.Concat(a, b), 2).key
+	if !slices.ContainsFunc(pool, func(c candidate) bool { return c.key == want }) {
+		t.Errorf("no candidate last(a, b) among %d", len(pool))
+	}
 }
