@@ -66,17 +66,15 @@ func (s Server) fetchPages(height float64) float64 {
 // avoided says whether the optimizer reads the whole table, or all of an index
 // that covers the query, instead of the entries that some conditions lead to. It
 // takes each row of a range to be fetched, whatever the other conditions on the
-// entries leave. MariaDB looks a first column up that one fixes, if the next has
-// a range, and reads a range, however long, where a LIMIT needs an order. MySQL
-// 8.0 takes a page in memory for 0.25 and looking at a row for 0.1; before, and in
-// MariaDB, they are 1 and 0.2.
+// entries leave. MariaDB reads a range, however long, where a LIMIT needs an order.
+// MySQL 8.0 takes a page in memory for 0.25 and looking at a row for 0.1; before,
+// and in MariaDB, they are 1 and 0.2.
 //
 // Where equalities alone lead to the entries MySQL believes in no more than three
 // fetches per page of the table, so that it looks up all but the most common
 // values. That is no reason against an index, as other values gain by it: these
 // are told apart as common.
 func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, covering bool, perLeaf, perPage float64) bool {
-	equal := x.equalities(bound, fixed)
 	if server.MariaDB && len(b.order) > 0 && b.limit >= 0 {
 		return false
 	}
@@ -89,7 +87,7 @@ func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, 
 	}
 	entries := each * ranges
 	if covering {
-		return equal == 0 && entries >= max(1, n)
+		return x.equalities(bound, fixed) == 0 && entries >= max(1, n)
 	}
 	page, row := 1.0, 0.2
 	if !server.MariaDB && server.atLeast(8, 0, 0) {
@@ -403,12 +401,13 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		perLeaf = perPage
 	}
 	if !clustered && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, covering, perLeaf, perPage) {
-		equal := x.equalities(bound, fixed)
-		if s.common = !server.MariaDB && equal == bound; s.common {
-			// looked up all the same
-		} else if server.MariaDB && equal != 0 && equal != bound {
+		switch equal := x.equalities(bound, fixed); {
+		case !server.MariaDB && equal == bound:
+			s.common = true // and looked up all the same
+		case server.MariaDB && equal != 0 && equal != bound:
+			// MariaDB looks up what is fixed, and leaves the range behind it.
 			bound, ranges, s.entries = equal, 1, x.match(equal)
-		} else {
+		default:
 			bound, ranges, fixed, stop, s.entries = 0, 1, nil, &ix.Parts[0], n
 		}
 	}

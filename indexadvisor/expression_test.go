@@ -163,7 +163,7 @@ func TestGeneratedColumnsOnMariaDB(t *testing.T) {
 // The table has a column of that name already, and an index to extend.
 func TestGeneratedColumnTakesAFreeName(t *testing.T) {
 	m := newMemory(t)
-	m.For = Server{MariaDB: true, Major: 10, Minor: 11}
+	m.For = mariadb
 	m.add("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, g_a_3 INT, pad VARCHAR(200), KEY kb (b))", 20000, func(i int) []any { return []any{i, i % 5000, i % 90, 1, "x"} })
 	a := m.advise("SELECT * FROM t WHERE a * 3 = 15 AND b = 5")
 	if len(a.Suggestions) != 1 {

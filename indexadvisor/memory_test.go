@@ -128,3 +128,17 @@ func wantNote(t *testing.T, a *Advice, part string) {
 	}
 	t.Errorf("no note holds %q; they are:\n%s", part, strings.Join(a.Notes, "\n"))
 }
+
+// only reads and counts a statement and returns its block.
+func (m *memory) only(sql string) (Server, *block) {
+	m.t.Helper()
+	r := New(&m.Rows, Options{}).run()
+	if err := r.start(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
+	it, err := r.item(m.t.Context(), Query{Schema: "s", SQL: sql})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r.server, it.variants[0].blocks[0]
+}

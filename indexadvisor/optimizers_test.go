@@ -8,20 +8,6 @@ import (
 
 var mariadb = Server{MariaDB: true, Major: 10, Minor: 11}
 
-// only reads and counts a statement and returns its block.
-func (m *memory) only(sql string) (Server, *block) {
-	m.t.Helper()
-	r := New(&m.Rows, Options{}).run()
-	if err := r.start(m.t.Context()); err != nil {
-		m.t.Fatal(err)
-	}
-	it, err := r.item(m.t.Context(), Query{Schema: "s", SQL: sql})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return r.server, it.variants[0].blocks[0]
-}
-
 // Where a range is too long for MariaDB, but its index begins with a column that
 // is equal to a value, MariaDB looks that up: all its entries are read, whatever
 // the range leaves of them. MySQL reads the table.

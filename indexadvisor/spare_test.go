@@ -65,17 +65,9 @@ func TestATableReadByItsPrimaryKeyIsHashed(t *testing.T) {
 			return []any{i, i * 7919 % 2500, "x"}
 		})
 	}
-	r := New(&m.Rows, Options{}).run()
-	if err := r.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	it, err := r.item(t.Context(), Query{Schema: "s", SQL: "SELECT * FROM a JOIN b ON b.f = a.f LIMIT 2000"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := it.variants[0].blocks[0]
-	p := b.best(r.server, indexSet(nil))
-	once := b.read(r.server, b.accesses[0], nil, 0).cost
+	server, b := m.only("SELECT * FROM a JOIN b ON b.f = a.f LIMIT 2000")
+	p := b.best(server, indexSet(nil))
+	once := b.read(server, b.accesses[0], nil, 0).cost
 	if p.cost > 10*once {
 		t.Errorf("the join costs %.0f, reading a table once %.0f", p.cost, once)
 	}
