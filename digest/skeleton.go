@@ -136,12 +136,16 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 				i++
 				break
 			}
-			end := plainComment(sql, i)
-			if end < 0 {
+			if i+2 < len(sql) && (sql[i+2] == '!' || sql[i+2] == '+' || sql[i+2] == 'M') {
+				return dst, false
+			}
+			n := strings.Index(sql[i+2:], "*/")
+			if n < 0 {
 				return dst, false
 			}
 			dst = append(append(dst, sql[from:i]...), commentSlot)
-			i, from = end, end
+			i += n + 4
+			from = i
 		case skelMinus:
 			if i++; i < len(sql) && sql[i] == '-' {
 				return dst, false
@@ -160,19 +164,6 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 			return dst, false
 		}
 	}
-}
-
-// plainComment returns where the comment at sql[i:] ends, or -1 if it is none, or a
-// hint or one that is executed.
-func plainComment(sql string, i int) (end int) {
-	if !strings.HasPrefix(sql[i:], "/*") || i+2 < len(sql) && (sql[i+2] == '!' || sql[i+2] == '+' || sql[i+2] == 'M') {
-		return -1
-	}
-	n := strings.Index(sql[i+2:], "*/")
-	if n < 0 {
-		return -1
-	}
-	return i + n + 4
 }
 
 // slotOf returns the mark for the plain literal at sql[i:].

@@ -270,15 +270,11 @@ func (d *decoder) stepValue(st *shapeStep, s string) (n int64, text, behind stri
 	if !strings.HasPrefix(s, st.lead) {
 		return 0, "", ""
 	}
-	from := len(st.lead)
-	end := from
-	switch st.kind {
-	case KindText:
-		if end = wordEnd(s, from); s[end-1] == ':' {
-			return 0, "", "" // may be the next name
-		}
-	default:
+	from, end := len(st.lead), 0
+	if st.kind != KindText {
 		n, end = d.plain(s, from, st.kind, st.millis)
+	} else if end = wordEnd(s, from); s[end-1] == ':' {
+		return 0, "", "" // may be the next name
 	}
 	d.limited = d.limited || st.key == KeyLogSlowRateLimit
 	return n, s[from:end], s[end:]

@@ -2,7 +2,6 @@ package slowlog
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -72,11 +71,9 @@ func micros(s string) (us int64, ok bool) {
 // digits, and their number. It takes them all at once: a loop over them costs
 // several times as much, for a processor cannot guess where it ends.
 func leadingDigits(x uint64) (n int64, k int) {
-	const ones = 0x01_01_01_01_01_01_01_01
-	x ^= '0' * ones
-	other := (x | (x + 0x76*ones)) & (0x80 * ones) // right up to the first byte above 9
-	k = bits.TrailingZeros64(other) / 8
-	x <<= uint(64 - 8*k) // zeros before the digits
+	k = lexer.Digits(x)
+	x ^= 0x30_30_30_30_30_30_30_30 // '0'
+	x <<= uint(64 - 8*k)           // zeros before the digits
 	// Pairs of digits in every other byte, then all of them.
 	x = x*10 + x>>8
 	const pair = 0xff_00_00_00_ff

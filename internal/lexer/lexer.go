@@ -344,17 +344,12 @@ func number(src string, i int) (end int, kind Kind) {
 		}
 		j = i
 	}
-	for j < len(src) && class[src[j]] == classDigit {
-		j++
-	}
+	j = DigitsEnd(src, j)
 	if j == len(src) || src[j] != '.' && !name[src[j]] {
 		return j, Number
 	}
 	if src[j] == '.' {
-		j++
-		for j < len(src) && class[src[j]] == classDigit {
-			j++
-		}
+		j = DigitsEnd(src, j+1)
 		if k := exponent(src, j); k > 0 {
 			j = k
 		}
@@ -376,10 +371,7 @@ func exponent(src string, i int) int {
 	if i < len(src) && (src[i] == '+' || src[i] == '-') {
 		i++
 	}
-	j := i
-	for j < len(src) && class[src[j]] == classDigit {
-		j++
-	}
+	j := DigitsEnd(src, i)
 	if j == i && j < len(src) {
 		return 0
 	}

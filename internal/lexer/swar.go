@@ -43,11 +43,16 @@ func noName(x uint64) uint64 {
 	return ^(x | within(low|fold, 'a', 'z') | within(low, '0', '9') | equal(low, '_') | equal(low, '$')) & highs
 }
 
+// Digits returns how many of the eight bytes in x, from the lowest on, are digits.
+func Digits(x uint64) int {
+	x ^= '0' * ones
+	return first((x | (x + 0x76*ones)) & highs) // right up to the first byte above 9
+}
+
 // DigitsEnd returns where the digits at s[i:] end.
 func DigitsEnd(s string, i int) int {
 	for len(s)-i >= 8 {
-		x := Load8(s[i:]) ^ '0'*ones
-		if k := first((x | (x&lows + 0x76*ones)) & highs); k < 8 {
+		if k := Digits(Load8(s[i:])); k < 8 {
 			return i + k
 		}
 		i += 8
