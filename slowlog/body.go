@@ -190,12 +190,11 @@ func setValues(line string) (values string, stamped, ok bool) {
 
 // isNumber reports whether s is digits, with or without a point.
 func isNumber(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i]-'0' > 9 && s[i] != '.' {
-			return false
-		}
+	i := lexer.DigitsEnd(s, 0)
+	for i < len(s) && s[i] == '.' {
+		i = lexer.DigitsEnd(s, i+1)
 	}
-	return s != ""
+	return s != "" && i == len(s)
 }
 
 // flat takes the statement out of the one line that the record stands on, which

@@ -44,9 +44,9 @@ type decoder struct {
 	body    body
 
 	expected expected
-	clients  map[string]client // by their line up to the number
-	path     []uint8           // steps of the shape that the last line of values took
-	offPath  bool              // not all of that line was such a step
+	clients  clients
+	path     []uint8 // steps of the shape that the last line of values took
+	offPath  bool    // not all of that line was such a step
 
 	query       int   // where the record's line of Query_time is, or -1
 	limited     bool  // the record has a rate limit
@@ -354,6 +354,9 @@ const (
 	userPrefix  = "# User@Host: "
 	queryPrefix = "# Query_time: "
 	adminPrefix = "# administrator command:"
+
+	// A "# Time" line as long as this has more than a time.
+	maxTimeLine = len(timePrefix) + 40
 )
 
 // A span is the extent of a line without its line end.
@@ -410,7 +413,7 @@ func (d *decoder) scanHeader(s string, i int, final bool) (h header, more bool) 
 				return h, false
 			}
 			h.timed = true
-			if len(line) < len(timePrefix)+40 {
+			if len(line) < maxTimeLine {
 				break
 			}
 			if isFlat(line) {
@@ -472,9 +475,10 @@ func isStrayHeaderLine(line string) bool {
 	return t == "" || len(t) < len(line) && (strings.HasPrefix(t, "Tmp_tables: ") || strings.HasPrefix(t, "Tmp_disk_tables: "))
 }
 
-// isFlat recognises a record that some log shipper wrote on one line.
+// isFlat recognises a record that some log shipper wrote on one line, which begins
+// with a "# Time".
 func isFlat(line string) bool {
-	return strings.Contains(line, " "+userPrefix) && strings.Contains(line, " "+queryPrefix)
+	return len(line) >= maxTimeLine && strings.Contains(line, " "+userPrefix) && strings.Contains(line, " "+queryPrefix)
 }
 
 // bytesReceived finds MySQL's count of the bytes that the client sent, which is

@@ -177,7 +177,7 @@ type Metric struct {
 	Suspect bool   // the value is none that a server can mean; only Text holds it
 	Name    string // as the log writes it; QC_hit and QC_Hit have one Key
 	Text    string // value as the log writes it
-	num     int64
+	num     int64  // 0 for a text and what is suspect
 }
 
 // Kind returns the type of the metric's value: that of its key, or KindText.
@@ -217,9 +217,4 @@ func (m *Metric) Time() time.Time {
 
 // Number returns the value as an integer: a count, bytes, nanoseconds, or 0 and
 // 1 for a boolean; 0 for text.
-func (m *Metric) Number() int64 {
-	if m.Kind() == KindText {
-		return 0
-	}
-	return m.num
-}
+func (m *Metric) Number() int64 { return m.num }

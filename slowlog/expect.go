@@ -118,9 +118,37 @@ func (d *decoder) expectedTime(l *expectedLine, s string, i int, h *header) (nex
 
 // A client is what a "# User@Host" line tells of one, beside the number of its
 // connection. Most records of a log are of a few clients.
-type client struct{ user, account, host, ip string }
+type client struct{ line, user, account, host, ip string }
 
-const maxClients = 1 << 10
+// clients are known by their line up to the number, which for a few hundred of
+// them takes a third of what it takes in a map. Those that find no place are not
+// kept, and their lines read each time.
+type clients []client
+
+const (
+	clientBits   = 10
+	clientPlaces = 4 // where one may be
+)
+
+// find returns the client of the line, or the place to keep it in, whose line is
+// empty, or nil if there is none. Lines mostly differ in their first and last bytes.
+func (c *clients) find(line string) *client {
+	n := len(line)
+	if n < 24 || n > maxRepeated {
+		return nil
+	}
+	if *c == nil {
+		*c = make(clients, 1<<clientBits)
+	}
+	h := (lexer.Load8(line)*31+lexer.Load8(line[n-16:]))*31 + lexer.Load8(line[n-24:])
+	h = h * 0x9e3779b97f4a7c15 >> (64 - clientBits) // by the golden ratio, as Knuth has it
+	for k := range uint64(clientPlaces) {
+		if p := &(*c)[(h+k)%(1<<clientBits)]; p.line == line || p.line == "" {
+			return p
+		}
+	}
+	return nil
+}
 
 func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 	if h.user || !strings.HasPrefix(s[i:], userPrefix) {
@@ -136,7 +164,11 @@ func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 		id--
 	}
 	e := d.ev
-	if c, ok := d.clients[s[i:id]]; ok && id < end && end-id < 19 {
+	var c *client
+	if id < end && end-id < 19 {
+		c = d.clients.find(s[i:id])
+	}
+	if c != nil && c.line != "" {
 		e.User, e.Account, e.Host, e.IP = c.user, c.account, c.host, c.ip
 		n, _ := scanCount(s[:end], id)
 		e.ThreadID = uint64(n)
@@ -148,8 +180,7 @@ func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 	if strings.IndexByte(line, '@') < 0 {
 		return 0
 	}
-	keep := id < end && len(line) <= maxRepeated && len(d.clients) < maxClients
-	if keep {
+	if c != nil {
 		line = strings.Clone(line)
 	}
 	suspect, metrics := d.stats.Suspect, len(e.Metrics)
@@ -157,11 +188,8 @@ func (d *decoder) expectedUser(s string, i int, h *header) (next int) {
 		d.stats.Suspect, e.Metrics = suspect, e.Metrics[:metrics]
 		return 0
 	}
-	if keep && e.Has(FieldThreadID) {
-		if d.clients == nil {
-			d.clients = make(map[string]client)
-		}
-		d.clients[line[:id-i]] = client{e.User, e.Account, e.Host, e.IP}
+	if c != nil && e.Has(FieldThreadID) {
+		*c = client{line[:id-i], e.User, e.Account, e.Host, e.IP}
 	}
 	h.user = true
 	return next
@@ -261,6 +289,13 @@ func (st *shapeStep) scan(s string) (n int64, text, behind string) {
 				return int64(sec)*1e9 + us*1000, s[:8], s[8:]
 			}
 		}
+	case yesOrNo:
+		if s[:2] == "No" && s[2] <= ' ' {
+			return 0, s[:2], s[2:]
+		}
+		if s[:3] == "Yes" && s[3] <= ' ' {
+			return 1, s[:3], s[3:]
+		}
 	}
 	return 0, "", ""
 }
@@ -322,7 +357,7 @@ func (d *decoder) expect(line string) {
 		l.path = d.path
 	case strings.HasPrefix(line, userPrefix):
 		l.kind = userLine
-	case strings.HasPrefix(line, timePrefix) && len(line) < len(timePrefix)+40:
+	case strings.HasPrefix(line, timePrefix) && len(line) < maxTimeLine:
 		l.kind, l.width = timeLine, len(line)-len(timePrefix)
 	default:
 		return

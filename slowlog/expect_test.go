@@ -52,6 +52,9 @@ func TestLinesUnlikeTheExpectedOnes(t *testing.T) {
 		{"a time of centuries", "0.002187", "18446744073709.551615"},
 		{"another truth", "Full_scan: No", "Full_scan: Yes"},
 		{"no truth", "Full_scan: No", "Full_scan: Perhaps"},
+		{"more than a truth", "Full_scan: No", "Full_scan: None"},
+		{"half a truth", "Full_scan: No", "Full_scan: Y"},
+		{"a truth of small letters", "Full_scan: No", "Full_scan: no"},
 		{"a bad instant", "End: 2026-11-30", "End: 2026-13-30"},
 		{"no rate", "Log_slow_rate_limit: 7", "Log_slow_rate_limit: x"},
 		{"an unknown key less", "Future: a  ", ""},
@@ -101,6 +104,46 @@ func TestLinesAreExpectedOnce(t *testing.T) {
 	}
 	if n := len(r.dec.expected.lines); n != 3 {
 		t.Errorf("%d lines are expected of headers of 3 lines", n)
+	}
+}
+
+// TestMoreClientsThanAreKept reads records of clients who are many and alike.
+func TestMoreClientsThanAreKept(t *testing.T) {
+	const clients = 3 << clientBits
+	var log strings.Builder
+	for i := range 3 * clients {
+		n := i * 7919 % clients
+		fmt.Fprintf(&log, "# User@Host: app%d[app%d] @ web%d.example [10.0.%d.%d]  Id: %5d\n# Query_time: 0.1  Lock_time: 0\nSELECT %d;\n", n%7, n%7, n%90, n/256, n%256, i, n)
+	}
+	r := NewReader(strings.NewReader(log.String()))
+	r.ReuseEvent = true
+	type who struct {
+		user, account, host, ip string
+		id                      uint64
+		query                   string
+	}
+	events := 0
+	for ev, err := range r.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := events
+		n := i * 7919 % clients
+		user := fmt.Sprintf("app%d", n%7)
+		want := who{user, user, fmt.Sprintf("web%d.example", n%90), fmt.Sprintf("10.0.%d.%d", n/256, n%256), uint64(i), fmt.Sprintf("SELECT %d", n)}
+		if got := (who{ev.User, ev.Account, ev.Host, ev.IP, ev.ThreadID, ev.Query}); got != want {
+			t.Fatalf("event %d: got %+v, want %+v", i, got, want)
+		}
+		events++
+	}
+	kept := 0
+	for i := range r.dec.clients {
+		if r.dec.clients[i].line != "" {
+			kept++
+		}
+	}
+	if events != 3*clients || kept < 1<<clientBits/2 || kept > 1<<clientBits {
+		t.Errorf("%d events and %d clients kept, want %d and nearly %d", events, kept, 3*clients, 1<<clientBits)
 	}
 }
 

@@ -300,6 +300,7 @@ const (
 	otherForm    shortForm = iota
 	shortCount             // 1234567
 	shortSeconds           // 1.234567
+	yesOrNo                // Yes
 )
 
 func newShapeStep(lead string, key Key, name string) shapeStep {
@@ -315,6 +316,8 @@ func newShapeStep(lead string, key Key, name string) shapeStep {
 		st.form = shortCount
 	case st.kind == KindDuration && !st.millis:
 		st.form = shortSeconds
+	case st.kind == KindBool:
+		st.form = yesOrNo
 	}
 	return st
 }
