@@ -50,27 +50,9 @@ func (s *step) build() *Node {
 	case has("Filter: "):
 		return s.filter()
 	case has("Sort"):
-		n := s.with(OpSort)
-		if m := sortText.FindStringSubmatch(text); m != nil {
-			if m[1] != "" {
-				n.set(RowIDSort)
-			}
-			n.SortKeys = splitTop(perChunk.ReplaceAllString(m[3], ""))
-			if m[2] != "" {
-				n.set(Distinct)
-			}
-		}
-		return n
+		return s.sort()
 	case has("Limit: "), has("Limit/Offset: "), has("Offset: "):
-		n := s.with(OpLimit)
-		if m := limitText.FindStringSubmatch(text); m != nil {
-			if has("Offset") {
-				n.Offset = parseNumber(m[1])
-			} else {
-				n.Limit, n.Offset = parseNumber(m[1]), parseNumber(m[2])
-			}
-		}
-		return n
+		return s.limit()
 	case strings.Contains(text, "hash join"), has("Hash semijoin"), has("Hash antijoin"), has("Nested loop"), has("Batched key access"):
 		return s.join()
 	case has("Aggregate using temporary table"):
@@ -96,17 +78,7 @@ func (s *step) build() *Node {
 	case has("Materialize table function"):
 		return s.with(OpMaterialize)
 	case has("Materialize"):
-		n := s.with(OpMaterialize)
-		if strings.Contains(text, "(query plan printed elsewhere)") {
-			n.set(DuplicateInput)
-		}
-		if strings.Contains(text, "invalidate on row from") {
-			n.Dependent = true
-		}
-		if strings.Contains(text, "recursive") {
-			n.set(Recursive)
-		}
-		return n
+		return s.materialize()
 	case has("Window"):
 		return s.with(OpWindow)
 	case has("Remove duplicate"):
@@ -129,30 +101,9 @@ func (s *step) build() *Node {
 		}
 		return n
 	case has("Zero rows"), has("Zero input rows"), has("Rows fetched before execution"), has("Constant row"):
-		n := s.with(OpNone)
-		if c := s.fields.text("zero_rows_cause"); c != "" {
-			n.Detail = c
-		} else if i := strings.IndexByte(text, '('); i > 0 && has("Zero") {
-			n.Detail = strings.TrimSuffix(text[i+1:], ")")
-			n.Detail, _, _ = strings.Cut(n.Detail, "), ")
-		}
-		return n
+		return s.none()
 	case has("Insert into "), has("Replace into "), has("Update "), has("Delete from "):
-		n := s.with(OpModify)
-		kind, rest, _ := strings.Cut(text, " ")
-		n.Detail = strings.ToLower(kind)
-		n.Name = strings.TrimPrefix(rest, "into ")
-		if m := tableList.FindAllStringSubmatch(rest, -1); m != nil {
-			names := make([]string, len(m))
-			for i := range m {
-				names[i] = m[i][1]
-			}
-			n.Name = strings.Join(names, ", ")
-		}
-		if strings.Contains(rest, "(buffered)") {
-			n.set(Buffered)
-		}
-		return n
+		return s.modify()
 	case has("Count rows in "):
 		n := s.tableNode(strings.TrimPrefix(text, "Count rows in "), AccessIndex)
 		n.set(Covering)
@@ -358,6 +309,77 @@ func (s *step) join() *Node {
 		n.Children = []*Node{outer, inner}
 	}
 	n.Children = append(n.Children, subqueries...)
+	return n
+}
+
+func (s *step) sort() *Node {
+	n := s.with(OpSort)
+	if m := sortText.FindStringSubmatch(s.text); m != nil {
+		if m[1] != "" {
+			n.set(RowIDSort)
+		}
+		n.SortKeys = splitTop(perChunk.ReplaceAllString(m[3], ""))
+		if m[2] != "" {
+			n.set(Distinct)
+		}
+	}
+	return n
+}
+
+func (s *step) limit() *Node {
+	n := s.with(OpLimit)
+	if m := limitText.FindStringSubmatch(s.text); m != nil {
+		if strings.HasPrefix(s.text, "Offset") {
+			n.Offset = parseNumber(m[1])
+		} else {
+			n.Limit, n.Offset = parseNumber(m[1]), parseNumber(m[2])
+		}
+	}
+	return n
+}
+
+func (s *step) materialize() *Node {
+	n := s.with(OpMaterialize)
+	if strings.Contains(s.text, "(query plan printed elsewhere)") {
+		n.set(DuplicateInput)
+	}
+	if strings.Contains(s.text, "invalidate on row from") {
+		n.Dependent = true
+	}
+	if strings.Contains(s.text, "recursive") {
+		n.set(Recursive)
+	}
+	return n
+}
+
+// none builds a step that reads no table, with the reason.
+func (s *step) none() *Node {
+	n := s.with(OpNone)
+	if c := s.fields.text("zero_rows_cause"); c != "" {
+		n.Detail = c
+	} else if i := strings.IndexByte(s.text, '('); i > 0 && strings.HasPrefix(s.text, "Zero") {
+		n.Detail = strings.TrimSuffix(s.text[i+1:], ")")
+		n.Detail, _, _ = strings.Cut(n.Detail, "), ")
+	}
+	return n
+}
+
+// modify builds a write, of which Name is the table, or the tables with commas.
+func (s *step) modify() *Node {
+	n := s.with(OpModify)
+	kind, rest, _ := strings.Cut(s.text, " ")
+	n.Detail = strings.ToLower(kind)
+	n.Name = strings.TrimPrefix(rest, "into ")
+	if m := tableList.FindAllStringSubmatch(rest, -1); m != nil {
+		names := make([]string, len(m))
+		for i := range m {
+			names[i] = m[i][1]
+		}
+		n.Name = strings.Join(names, ", ")
+	}
+	if strings.Contains(rest, "(buffered)") {
+		n.set(Buffered)
+	}
 	return n
 }
 
