@@ -247,14 +247,14 @@ func BenchmarkLog(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers reads a log by Reader.Each, the one that QUERN_BENCH_LOG names
-// if it does. speedup is the wall time of one worker in that of several: it needs
-// as many free processors. Each worker meets the log's classes for itself, which
-// the first megabytes go into.
+// BenchmarkWorkers reads a GB by Reader.Each: a log over and over, the one that
+// QUERN_BENCH_LOG names if it does. speedup is the wall time of one worker in that
+// of several: it needs as many free processors. Each worker meets the log's
+// classes for itself, which the first megabytes go into.
 func BenchmarkWorkers(b *testing.B) {
 	cases := logCases()
-	log := cases[max(0, slices.IndexFunc(cases, func(c logCase) bool { return c.name == "yours" }))]
-	file, size := writeLog(b, log)
+	log := readLog(b, cases[max(0, slices.IndexFunc(cases, func(c logCase) bool { return c.name == "yours" }))])
+	const size = 1e9
 	var one time.Duration
 	for _, workers := range []int{1, 2, 4} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
@@ -262,16 +262,11 @@ func BenchmarkWorkers(b *testing.B) {
 			best := time.Duration(math.MaxInt64)
 			for b.Loop() {
 				start := time.Now()
-				f, err := os.Open(file)
-				if err != nil {
-					b.Fatal(err)
-				}
 				shards := make([]digest.Aggregator, workers)
-				err = slowlog.NewReader(f).Each(workers, func(worker int, ev *slowlog.Event) error {
+				err := slowlog.NewReader(&stream{log: log, left: size}).Each(workers, func(worker int, ev *slowlog.Event) error {
 					shards[worker].Add(ev)
 					return nil
 				})
-				f.Close()
 				for i := range shards[1:] {
 					if err == nil {
 						err = shards[0].Merge(&shards[i+1])
@@ -293,11 +288,7 @@ func BenchmarkWorkers(b *testing.B) {
 // BenchmarkSize reads ever longer logs: the same records over and over, as a
 // stream. The time for a GB and the memory stay the same.
 func BenchmarkSize(b *testing.B) {
-	file, _ := writeLog(b, logCases()[0])
-	log, err := os.ReadFile(file)
-	if err != nil {
-		b.Fatal(err)
-	}
+	log := readLog(b, logCases()[0])
 	for _, megabytes := range []int64{100, 1000, 3000, 10000} {
 		b.Run(fmt.Sprintf("%d-MB", megabytes), func(b *testing.B) {
 			b.SetBytes(megabytes * 1e6)
@@ -322,6 +313,16 @@ func BenchmarkSize(b *testing.B) {
 			b.ReportMetric(float64(memory.HeapAlloc-uint64(len(log)))/1e6, "heap-MB")
 		})
 	}
+}
+
+func readLog(b *testing.B, c logCase) []byte {
+	b.Helper()
+	file, _ := writeLog(b, c)
+	log, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return log
 }
 
 // stream gives a log over and over.
