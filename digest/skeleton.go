@@ -18,8 +18,8 @@ import (
 // fingerprint; those of one fingerprint may have many skeletons.
 //
 // Whatever is not plain has no skeleton: a hint or an executable comment, a
-// literal with something of its own before or behind it, a line comment, a
-// statement that is not whole.
+// literal with something of its own before or behind it, a statement that is not
+// whole.
 
 // The marks are bytes that a statement with a skeleton does not hold. There is
 // one for each kind of literal, because words as DATE ask what stands behind them.
@@ -55,14 +55,15 @@ const (
 	skelTick    // `
 	skelSlash   // a comment, perhaps
 	skelMinus   // a comment, perhaps
+	skelHash    // #
 	skelOpen    // (
-	skelForeign // what is not plain: controls, #
+	skelForeign // what is not plain: controls, \N
 )
 
 var skelClass = func() (t [256]uint8) {
 	for c := range t {
 		switch {
-		case c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == '#' || c == 0x7f:
+		case c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f || c == '\\':
 			t[c] = skelForeign
 		case c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' || c >= 0x80:
 			t[c] = skelName
@@ -76,6 +77,8 @@ var skelClass = func() (t [256]uint8) {
 			t[c] = skelSlash
 		case c == '-':
 			t[c] = skelMinus
+		case c == '#':
+			t[c] = skelHash
 		case c == '(':
 			t[c] = skelOpen
 		}
@@ -146,10 +149,18 @@ func appendSkeleton(dst []byte, sql string) (skeleton []byte, ok bool) {
 			dst = append(append(dst, sql[from:i]...), commentSlot)
 			i += n + 4
 			from = i
-		case skelMinus:
-			if i++; i < len(sql) && sql[i] == '-' {
-				return dst, false
+		case skelMinus, skelHash:
+			if sql[i] == '-' && !lexer.OpensLineComment(sql[i:]) {
+				i++
+				break
 			}
+			dst = append(append(dst, sql[from:i]...), commentSlot)
+			if n := strings.IndexByte(sql[i:], '\n'); n >= 0 {
+				i += n
+			} else {
+				i = len(sql)
+			}
+			from = i
 		case skelOpen:
 			i++
 			if !behindIn(sql, i-1) {

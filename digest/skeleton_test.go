@@ -18,7 +18,8 @@ func TestSkeletons(t *testing.T) {
 		{"select 1.5e-3, 0xAF, 2.5, t1.c2, `1`, 'it''s' from t", "select \x01, \x02, \x01, t1.c2, `1`, \x03 from t"},
 		{"select f(1,2) from t where a in(c, 1)", "select f(\x01,\x01) from t where a in(c, \x01)"},
 		{`select 'a\'b', 'a\\', 'x\\\'', ''`, "select \x03, \x03, \x03, \x03"},
-		{"select -5, a-1", "select -\x01, a-\x01"},
+		{"select -5, a-1, 5--3", "select -\x01, a-\x01, \x01--\x01"},
+		{"select a -- it's\n, b # \x01\n from t --", "select a \x06\n, b \x06\n from t \x06"},
 	} {
 		got, ok := appendSkeleton(nil, tt.sql)
 		if string(got) != tt.want || !ok {
@@ -27,7 +28,7 @@ func TestSkeletons(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"select /*+ hint(1) */ 1", "select /*!40001 1 */ 2", "select 1e", "select 1st from t", "select N'x'",
-		"select .5", "select 'a\\'", "select 'x", "select `x", "select /* x", "select 1 -- x", "select 1 # x", "select a\x01", "select `a\x01`", "select @1", "select 'a'b",
+		"select .5", "select 'a\\'", "select 'x", "select `x", "select /* x", "select a\x01", `select \N5e+1`, "select `a\x01`", "select @1", "select 'a'b",
 	} {
 		if got, ok := appendSkeleton(nil, sql); ok {
 			t.Errorf("%s: has the skeleton %q", sql, got)
@@ -64,15 +65,22 @@ func refill(skeleton []byte, r *rand.Rand) string {
 		commentSlot: {"/* x */", "/**/", "/* 'it */", "/* \" # */"},
 	}
 	pick := func(slot byte) string { return of[slot][r.IntN(len(of[slot]))] }
+	lines := []string{"-- x", "--", "--\t'it", "# \" /*"}
 	var b strings.Builder
-	for _, c := range skeleton {
+	for i, c := range skeleton {
 		switch c {
+		case commentSlot:
+			if comment := pick(c); r.IntN(2) == 0 && (i+1 == len(skeleton) || skeleton[i+1] == '\n') {
+				b.WriteString(lines[r.IntN(len(lines))])
+			} else {
+				b.WriteString(comment)
+			}
 		case listSlot:
 			b.WriteString(pick(numberSlot + byte(r.IntN(4))))
 			for range r.IntN(4) {
 				b.WriteString(", " + pick(numberSlot+byte(r.IntN(4))))
 			}
-		case numberSlot, hexSlot, singleSlot, doubleSlot, commentSlot:
+		case numberSlot, hexSlot, singleSlot, doubleSlot:
 			b.WriteString(pick(c))
 		default:
 			b.WriteByte(c)
@@ -133,6 +141,7 @@ var skeletonSeeds = []string{
 	"select a from t limit 1, 2", "select a from t order by 2 limit 3 offset 4", "select date '2024-01-01', x between -1 and - 2",
 	"update t set a = a - 1 where b is null", "select 1 /* x */ from t", "select/**/1", "select a/2, a /'x', 5 - -3", "call p(1, 'x')",
 	"select case when 1 then 'x' else 2 end", "select (1), ((2)), (1, 2) in ((1, 2))", "set names 'utf8'", "select 1;", "select 1; select 2",
+	"select 1 -- x", "select a, -- 'it\n b # \"\n from t /* x */\n--", "select 5--3, 5---\n3, a-- b", "select a#b", "select 1--\n+1",
 	"select a from t where a like 'x' escape '|'", "select interval 1 day + '2020-01-01'", "select t.1 from t", "select 1 'x', 'y' \"z\"",
 }
 

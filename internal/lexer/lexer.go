@@ -184,7 +184,7 @@ func (l *Lexer) Next() Token {
 	case classHash:
 		return l.lineComment(i)
 	case classDash:
-		if opensLineComment(src[i:]) {
+		if OpensLineComment(src[i:]) {
 			return l.lineComment(i)
 		}
 	case classSlash:
@@ -412,7 +412,8 @@ func (l *Lexer) variable(i int) Token {
 	return l.token(Variable, i, k)
 }
 
-func opensLineComment(s string) bool {
+// OpensLineComment reports whether s starts with two dashes that open a comment.
+func OpensLineComment(s string) bool {
 	return len(s) >= 2 && s[0] == '-' && s[1] == '-' && (len(s) == 2 || s[2] <= ' ' || s[2] == 0x7f)
 }
 
