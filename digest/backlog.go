@@ -28,9 +28,12 @@ const (
 )
 
 func newBacklog(d *detail) *backlog {
-	b := &backlog{rows: make([]int64, 0, backlogRows*(backlogHead+len(d.measures)))}
+	b := &backlog{
+		measures: make([]Measure, len(d.measures)),
+		rows:     make([]int64, 0, backlogRows*(backlogHead+len(d.measures))),
+	}
 	for i := range d.measures {
-		b.measures = append(b.measures, d.measures[i].measure)
+		b.measures[i] = d.measures[i].measure
 	}
 	return b
 }

@@ -209,7 +209,7 @@ func (h *Histogram) add(v int64, w uint64) {
 
 // split starts the buckets with what was one value.
 func (h *Histogram) split() {
-	h.buckets = new(buckets)
+	h.buckets = &buckets{sparse: make([]cell, 0, 8)}
 	h.buckets.add(bucketOf(h.min), h.weight)
 }
 

@@ -107,6 +107,8 @@ func (b *buckets) add(i int, w uint64) {
 		if b.addSparse(i, w) {
 			return
 		}
+		b.first = b.sparse[0].bucket >> pageBits
+		b.pages = make([]page, b.sparse[maxSparse-1].bucket>>pageBits-b.first+1)
 		for _, c := range b.sparse {
 			b.page(c.bucket>>pageBits).add(c.bucket&(pageLen-1), c.weight)
 		}
