@@ -202,7 +202,14 @@ func (d *decoder) expectedValues(l *expectedLine, s string, i int, h *header) (n
 	if end := i + len(l.text); end > i && end <= len(s) && s[i:end] == l.text {
 		if next := behindLine(s, end); next > 0 {
 			l.missed, l.credit = false, min(l.credit+1, maxCredit)
-			e.Metrics = append(e.Metrics, l.metrics...)
+			from := len(e.Metrics)
+			e.Metrics = slices.Grow(e.Metrics, len(l.metrics))[:from+len(l.metrics)]
+			for n := range l.metrics {
+				m, k := &e.Metrics[from+n], &l.metrics[n] // mostly equal
+				m.Key, m.Suspect, m.num = k.Key, false, k.num
+				setString(&m.Name, k.Name)
+				setString(&m.Text, k.Text)
+			}
 			d.unknownKeys += l.unknown
 			return next
 		}

@@ -617,7 +617,17 @@ func (d *decoder) addMetric(key Key, name string, n int64, text string) {
 // give makes m, of which nothing stays, a value of the key.
 func (m *Metric) give(key Key, name string, n int64, text string) {
 	m.Key, m.Suspect, m.num = key, false, n
-	m.Name, m.Text = name, text
+	setString(&m.Name, name)
+	m.Text = text
+}
+
+// setString makes *p the string s. It does not store what is there already: while
+// the garbage collector marks, to store a pointer takes many times as long as to
+// compare it.
+func setString(p *string, s string) {
+	if unsafe.StringData(*p) != unsafe.StringData(s) || len(*p) != len(s) {
+		*p = s
+	}
 }
 
 // wordEnd returns where the value without blanks at h[p:] ends.
