@@ -28,9 +28,15 @@ const (
 	// recordBuffer is how many bytes of rows MySQL fetches from a range before
 	// it looks at the first: a LIMIT does not end the reading earlier.
 	recordBuffer = 128 << 10
+	// leafFill is how full the pages of an index are in the long run, and freshFill
+	// those of one just made, as a suggested one will be.
+	leafFill, freshFill = 0.69, 15.0 / 16
 	// estimatePages is how many leaf pages of a range are read at most to
 	// estimate how many entries it has.
 	estimatePages = 10
+	// almostAll is the share of a table from which on a range is estimated to hold
+	// all of it.
+	almostAll = 0.985
 	// scattered is the share of a table that rows must make up to be taken for
 	// evenly spread over it: fewer may all stand at its end.
 	scattered = 0.1
@@ -66,34 +72,48 @@ func (s Server) fetchPages(height float64) float64 {
 // avoided says whether the optimizer reads the whole table, or all of an index
 // that covers the query, instead of the entries that some conditions lead to. It
 // takes each row of a range to be fetched, whatever the other conditions on the
-// entries leave. MariaDB reads a range, however long, where a LIMIT needs an order.
-// MySQL 8.0 takes a page in memory for 0.25 and looking at a row for 0.1; before,
-// and in MariaDB, they are 1 and 0.2.
+// entries leave. MariaDB reads a range, however long, where a LIMIT needs an order,
+// and both servers do where one needs few rows. MySQL 8.0 takes a page in memory for
+// 0.25 and looking at a row for 0.1; before, and in MariaDB, they are 1 and 0.2.
 //
 // Where equalities alone lead to the entries MySQL believes in no more than three
-// fetches per page of the table, so that it looks up all but the most common
-// values. That is no reason against an index, as other values gain by it: these
-// are told apart as common.
-func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, covering bool, perLeaf, perPage float64) bool {
-	if server.MariaDB && len(b.order) > 0 && b.limit >= 0 {
-		return false
+// fetches per page of the table. It looks up a value that is so common that only
+// this makes it do so, but not for each row of another table.
+func (x *access) avoided(server Server, b *block, bound uint64, ranges float64, fixed []Part, covering bool, perLeaf, perPage float64) (avoided, common bool) {
+	if server.MariaDB && b.limit >= 0 && len(b.order) > 0 && b.order[0].access == x {
+		return false, false
 	}
 	n := x.rows()
 	each := x.match(bound) / ranges
-	if each > estimatePages*perLeaf {
+	if each > estimatePages*perLeaf/leafFill*freshFill {
 		// InnoDB counts on a few leaf pages, doubles what it estimates from them, and
 		// believes in no more than half of the table.
 		each = min(2*each, n/2)
 	}
 	entries := each * ranges
+	equal := x.equalities(bound, fixed)
 	if covering {
-		return x.equalities(bound, fixed) == 0 && entries >= max(1, n)
+		return equal == 0 && entries >= max(1, n), false
+	}
+	if b.few(n) && entries < almostAll*n {
+		return false, false
 	}
 	page, row := 1.0, 0.2
 	if !server.MariaDB && server.atLeast(8, 0, 0) {
 		page, row = 0.25, 0.1
 	}
-	return entries*(page+row) > n/perPage*page+n*row
+	pages := n / perPage
+	scan := pages*page + n*row
+	avoided = entries*(page+row) > scan
+	common = avoided && !server.MariaDB && equal == bound && min(entries, 3*pages)*page+entries*row <= scan
+	return avoided, common
+}
+
+// few says whether a LIMIT ends the reading of a table before all of its rows are
+// read, as far as the optimizers know: they then read a range, however long, rather
+// than the whole table.
+func (b *block) few(rows float64) bool {
+	return b.limit >= 0 && float64(b.limit) < rows && !b.grouped && !b.sorted && len(b.order) == 0
 }
 
 // believed is the share of rows that the optimizer takes the conditions to leave
@@ -171,7 +191,8 @@ type step struct {
 	least    float64 // part of the cost that does not depend on the entries
 	cost     float64
 	bound    bool // conditions lead to the entries
-	common   bool // by equalities with values so common that a range with as many entries would be avoided
+	common   bool // by equalities with so common values that a range with as many entries would be avoided
+	constant bool // by equalities with values alone
 	looked   bool // another table's values lead to the entries
 	counted  bool // how many entries they lead to was counted
 	ordered  bool // in the order that ORDER BY or GROUP BY wants
@@ -211,7 +232,7 @@ func (t *Table) entryBytes(parts []Part) float64 {
 // indexBytes estimates the size of an index: entries in pages that are about
 // 70 % full, and never less than a page.
 func (t *Table) indexBytes(parts []Part, rows float64, pageSize int) int64 {
-	return int64(max(float64(pageSize), rows*t.entryBytes(parts)/0.69))
+	return int64(max(float64(pageSize), rows*t.entryBytes(parts)/leafFill))
 }
 
 // selectivity of a condition whose rows were not counted.
@@ -358,9 +379,9 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	n := x.rows()
 	if x.table == nil {
 		if before == 0 {
-			return step{access: x, entries: n, out: n, cost: n * rowCost}
+			return step{access: x, entries: n, out: n, believed: n, cost: n * rowCost}
 		}
-		return step{access: x, entries: 1, out: 1, cost: 1, looked: true}
+		return step{access: x, entries: 1, out: 1, believed: 1, cost: 1, looked: true}
 	}
 	t := x.table
 	js := b.joined(x, before)
@@ -396,14 +417,16 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		key = slices.Concat(ix.Parts, t.suffix(ix.Parts))
 	}
 	covering := clustered || !b.dml && x.covers(key)
-	perLeaf := max(1, float64(server.pageSize())*0.69/t.entryBytes(ix.Parts))
+	perLeaf := max(1, float64(server.pageSize())*leafFill/t.entryBytes(ix.Parts))
 	if clustered {
 		perLeaf = perPage
 	}
-	if !clustered && jshare == 1 && bound != 0 && x.avoided(server, b, bound, ranges, fixed, covering, perLeaf, perPage) {
+	var avoided bool
+	if !clustered && jshare == 1 && bound != 0 {
+		avoided, s.common = x.avoided(server, b, bound, ranges, fixed, covering, perLeaf, perPage)
+	}
+	if avoided && !s.common {
 		switch equal := x.equalities(bound, fixed); {
-		case !server.MariaDB && equal == bound:
-			s.common = true // and looked up all the same
 		case server.MariaDB && equal != 0 && equal != bound:
 			// MariaDB looks up what is fixed, and leaves the range behind it.
 			bound, ranges, s.entries = equal, 1, x.match(equal)
@@ -412,6 +435,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		}
 	}
 	s.bound, s.looked = bound != 0, jshare < 1
+	s.constant = s.bound && !s.looked && x.equalities(bound, fixed) == bound
 	if s.believed = out; bound == 0 && jshare == 1 {
 		s.believed = s.entries * x.believed(server)
 	}

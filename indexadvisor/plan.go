@@ -83,9 +83,9 @@ func (b *block) join(server Server, p plan, s step) plan {
 	if first := p.steps[0]; first.entries >= 1 || first.index == nil {
 		rows = max(1, rows) // none is not certain, unless the server sees it, too
 	}
-	if s.looked {
+	if s.looked || s.constant {
 		q.cost, q.read = p.cost+s.planned+rows*s.cost, p.read+rows*s.entries
-		if !s.counted {
+		if !s.counted && !s.constant {
 			// How many entries the values of these rows find is estimated from
 			// all rows: it varies as counts do.
 			q.luck += math.Sqrt(rows*s.entries) * (s.cost - s.least) / max(leastMatch, s.entries)
@@ -106,7 +106,7 @@ func (b *block) join(server Server, p plan, s step) plan {
 	}
 	q.out, q.believed = p.out*s.out, p.believed*s.believed
 	if s.access.nulls {
-		q.out = max(q.out, p.out)
+		q.out, q.believed = max(q.out, p.out), max(q.believed, p.believed)
 	}
 	return q
 }
@@ -166,17 +166,26 @@ func (b *block) next(server Server, indexes func(*Table) []*Index, before uint64
 // the cheapest, and each that has an order; for others the cheapest that looks
 // up the values of tables before, and the cheapest that does not.
 func (b *block) options(server Server, x *access, indexes func(*Table) []*Index, before uint64) []step {
+	ordered := func(s step) bool { return s.ordered && len(b.order) > 0 || s.grouped && b.grouped }
 	list := []step{b.read(server, x, nil, before)}
 	if x.table != nil {
 		for _, ix := range indexes(x.table) {
-			if ix.usable() && x.allows(ix) {
-				list = append(list, b.read(server, x, ix, before))
+			if !ix.usable() || !x.allows(ix) {
+				continue
+			}
+			// Nobody fetches all rows by an index that has no order to give.
+			if s := b.read(server, x, ix, before); s.bound || s.looked || s.lookups == 0 || ordered(s) {
+				list = append(list, s)
 			}
 		}
 	}
-	if before == 0 && slices.ContainsFunc(list, func(s step) bool { return s.bound && !s.common }) {
-		// What is not avoided is preferred to the whole table.
-		list = slices.DeleteFunc(list, func(s step) bool { return s.index == nil })
+	joined := len(b.accesses) > 1
+	if slices.ContainsFunc(list, func(s step) bool { return s.bound && !s.looked && (!s.common || joined && before == 0) }) {
+		// What is not avoided is preferred to the whole table, unless that has an
+		// order. A common value that is looked up all the same is no reason against an
+		// index on one table, as other values gain by it; in a join the look-ups of the
+		// other table hang on it.
+		list = slices.DeleteFunc(list, func(s step) bool { return s.index == nil && !(ordered(s) && b.limit >= 0) })
 	}
 	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
 	if len(b.accesses) == 1 && len(b.group) > 0 {
@@ -190,10 +199,10 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 	}
 	out := list[:1:1]
 	for _, s := range list[1:] {
-		if before != 0 && s.looked != out[0].looked {
-			return append(out, s)
+		if before != 0 && !slices.ContainsFunc(out, func(o step) bool { return o.looked == s.looked && o.constant == s.constant }) {
+			out = append(out, s)
 		}
-		if before == 0 && (s.ordered && len(b.order) > 0 || s.grouped && b.grouped || b.limit >= 0) {
+		if before == 0 && (ordered(s) || b.limit >= 0) {
 			out = append(out, s)
 		}
 	}
