@@ -190,6 +190,7 @@ type step struct {
 	planned  float64 // part of the cost that arises once, however often it is read
 	least    float64 // part of the cost that does not depend on the entries
 	cost     float64
+	idea     float64 // the optimizer's of the cost, by which it chooses among indexes
 	bound    bool // conditions lead to the entries
 	common   bool // by equalities with so common values that a range with as many entries would be avoided
 	constant bool // by equalities with values alone
@@ -474,6 +475,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	}
 	s.lookups = s.entries
 	fetch := rowCost + server.fetchPages(tree)
+	s.idea = s.entries * fetch // whatever the other conditions on the entries leave
 	entriesOnly := s.cost
 	// Conditions are pushed down to look-ups and ranges, not to a scan of the
 	// whole index, nor where a virtual column is in it.

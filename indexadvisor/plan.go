@@ -180,7 +180,8 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 		}
 	}
 	joined := len(b.accesses) > 1
-	if slices.ContainsFunc(list, func(s step) bool { return s.bound && !s.looked && (!s.common || joined && before == 0) }) {
+	preferred := slices.ContainsFunc(list, func(s step) bool { return s.bound && !s.looked && (!s.common || joined && before == 0) })
+	if preferred {
 		// What is not avoided is preferred to the whole table, unless that has an
 		// order. A common value that is looked up all the same is no reason against an
 		// index on one table, as other values gain by it; in a join the look-ups of the
@@ -188,6 +189,15 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 		list = slices.DeleteFunc(list, func(s step) bool { return s.index == nil && !(ordered(s) && b.limit >= 0) })
 	}
 	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
+	if preferred {
+		idea := func(s step) float64 {
+			if s.idea == 0 {
+				return s.cost
+			}
+			return s.idea
+		}
+		slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(idea(s), idea(t)) })
+	}
 	if len(b.accesses) == 1 && len(b.group) > 0 {
 		// Where no condition is worth an index, the servers group by one that
 		// has the groups one after the other, whatever that costs.
