@@ -145,6 +145,7 @@ func TestShapeOfTheIndex(t *testing.T) {
 		{"ORDER BY the primary key needs no part", plain, "SELECT * FROM t WHERE a=5 ORDER BY id DESC LIMIT 20", "t(a)", ""},
 		{"mixed directions need a descending part", plain, "SELECT * FROM t ORDER BY a, b DESC LIMIT 5", "t(a, b DESC)", ""},
 		{"an expression without a rewrite needs a functional part", plain, "SELECT * FROM t WHERE length % 20 = 4 AND a=5", "t(a, (`Length` % 20))", ""},
+		{"a condition that no key serves is checked on the entry", plain, "SELECT * FROM t WHERE a < 20 AND v LIKE '%7'", "t(a, v)", "begins with a wildcard"},
 		{"a number compared with a string column", plain, "SELECT * FROM t WHERE v = 123", "", "quote the number"},
 		{"the primary key fixes the row", plain, "SELECT * FROM t WHERE id=5 AND b=2", "", "PRIMARY fixes the row"},
 		{"nothing but the primary key's range", plain, "SELECT * FROM t WHERE id > 19000", "", "PRIMARY serves it already"},

@@ -104,7 +104,7 @@ func (g *generator) access(x *access, js []joinColumn) {
 		case (p.Class == Range || p.Class == Prefix) && !(p.Negated && share > 0.1):
 			ranges = append(ranges, w)
 		case (p.Class == Filter && share < filtersNoMore || p.Class == Range && share <= 0.5) && len(p.columns) == 1:
-			if c := x.table.column(p.columns[0]); c != nil && c.keyBytes(0) <= 64 {
+			if c := x.table.column(p.columns[0]); c != nil && !c.blob() && c.averageBytes() <= 64 {
 				filters = append(filters, weighed{[]Part{{Name: c.Name}}, share})
 			}
 		}

@@ -191,12 +191,12 @@ type step struct {
 	least    float64 // part of the cost that does not depend on the entries
 	cost     float64
 	idea     float64 // the optimizer's of the cost, by which it chooses among indexes
-	bound    bool // conditions lead to the entries
-	common   bool // by equalities with so common values that a range with as many entries would be avoided
-	constant bool // by equalities with values alone
-	looked   bool // another table's values lead to the entries
-	counted  bool // how many entries they lead to was counted
-	ordered  bool // in the order that ORDER BY or GROUP BY wants
+	bound    bool    // conditions lead to the entries
+	common   bool    // by equalities with so common values that a range with as many entries would be avoided
+	constant bool    // by equalities with values alone
+	looked   bool    // another table's values lead to the entries
+	counted  bool    // how many entries they lead to was counted
+	ordered  bool    // in the order that ORDER BY or GROUP BY wants
 	grouped  bool
 }
 
@@ -569,11 +569,9 @@ func (x *access) bind(ix *Index, js []joinColumn) (bound uint64, ranges, share f
 			if single {
 				fixed = append(fixed, *p)
 			}
-		case j >= 0:
+		case j >= 0 && single: // a look-up has one value for each column before
 			share *= js[j].share
-			if single {
-				fixed = append(fixed, *p)
-			}
+			fixed = append(fixed, *p)
 		case list >= 0:
 			if bound>>list&1 == 0 {
 				ranges *= float64(max(1, x.preds[list].Points))

@@ -81,3 +81,51 @@ func TestAJoinWithoutIndexesBuffersWhatTheOptimizerBelievesIn(t *testing.T) {
 		})
 	}
 }
+
+// The values of another table lead to the entries of an index where each column
+// before theirs has one value; behind a list or a range the servers read all
+// entries of that.
+func TestALookUpHasOneValueForEachColumnBefore(t *testing.T) {
+	const n = 5000
+	for _, c := range []struct {
+		where string
+		want  bool
+	}{
+		{"b.e = 3", true}, {"b.e IN (3)", true}, {"b.e IN (3, 4)", false}, {"(b.e = 3 OR b.e = 4)", false}, {"b.e BETWEEN 3 AND 4", false}, {"b.e <> 3", false},
+	} {
+		t.Run(c.where, func(t *testing.T) {
+			m := newMemory(t)
+			for _, name := range []string{"a", "b"} {
+				m.add("CREATE TABLE "+name+" (id INT PRIMARY KEY, e INT NOT NULL, f INT NOT NULL, pad VARCHAR(200))", n, func(i int) []any {
+					return []any{i, i % 20, i * 7919 % 3000, "x"}
+				})
+			}
+			server, b := m.only("SELECT a.pad, b.pad FROM a JOIN b ON b.f = a.f WHERE " + c.where)
+			s := b.read(server, b.accesses[1], &Index{Parts: []Part{{Name: "e"}, {Name: "f"}}, Kind: "BTREE"}, 1<<b.accesses[0].id)
+			if s.looked != c.want {
+				t.Errorf("looked up: %v, want %v", s.looked, c.want)
+			}
+		})
+	}
+}
+
+// The optimizer believes in as many rows of a derived table as are taken to come
+// out of it, and in no fewer of an outer join than there are on its outer side.
+func TestRowsBelievedIn(t *testing.T) {
+	m := newMemory(t)
+	for _, name := range []string{"a", "b"} {
+		m.add("CREATE TABLE "+name+" (id INT PRIMARY KEY, e INT NOT NULL, f INT NOT NULL, pad VARCHAR(200), KEY (f, e))", 5000, func(i int) []any {
+			return []any{i, i % 20, i * 7919 % 3000, "x"}
+		})
+	}
+	server, b := m.only("SELECT * FROM (SELECT e, COUNT(*) FROM b GROUP BY e) AS d JOIN a ON a.id = d.e")
+	for before, want := range []float64{100, 1} {
+		if s := b.read(server, b.accesses[0], nil, uint64(before)<<1); s.believed != want || s.out != want {
+			t.Errorf("a derived table, %d tables before it: %.0f rows are believed in and %.0f come out, want %.0f", before, s.believed, s.out, want)
+		}
+	}
+	server, b = m.only("SELECT * FROM a LEFT JOIN b ON b.f = a.f AND b.e = 3")
+	if p := b.best(server, indexSet(nil)); p.believed < 5000 || p.out < 5000 {
+		t.Errorf("an outer join: %.1f rows are believed in and %.1f come out, want 5000", p.believed, p.out)
+	}
+}
