@@ -132,8 +132,9 @@ type Column struct {
 	Full      string // full type: "varchar(20)", "int unsigned", …
 	Charset   string // "" for types without one
 	Collation string
-	Chars     int64 // longest value in characters; 0 for types without one
-	Precision int64 // digits of a number, or of a time's fraction
+	Chars     int64   // longest value in characters; 0 for types without one
+	Bytes     float64 // average length of a value in bytes; 0 means unknown
+	Precision int64   // digits of a number, or of a time's fraction
 	Nullable  bool
 	Unsigned  bool
 	Generated string // expression of a generated column
@@ -360,8 +361,11 @@ func (c *Column) keyBytes(length int) int64 {
 	return int64(c.averageBytes())
 }
 
-// averageBytes guesses the size of a value.
+// averageBytes is the size of a value on average, a guess where it is not known.
 func (c *Column) averageBytes() float64 {
+	if c.Bytes > 0 {
+		return c.Bytes
+	}
 	switch c.Type {
 	case "tinyint", "year", "enum":
 		return 1

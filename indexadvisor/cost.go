@@ -1,7 +1,6 @@
 package indexadvisor
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -31,6 +30,8 @@ const (
 	// leafFill is how full the pages of an index are in the long run, and freshFill
 	// those of one just made, as a suggested one will be.
 	leafFill, freshFill = 0.69, 15.0 / 16
+	// pointerBytes is the size of the number of a page in the page above it.
+	pointerBytes = 4
 	// estimatePages is how many leaf pages of a range are read at most to
 	// estimate how many entries it has.
 	estimatePages = 10
@@ -200,13 +201,15 @@ type step struct {
 	grouped  bool
 }
 
-// height is the number of pages from the root to the leaf of a tree.
-func height(rows, perLeaf float64) float64 {
-	leaves := max(1, rows/max(1, perLeaf))
-	if leaves <= 1 {
-		return 1
+// height is the number of pages from the root to the leaf of a tree, whose other
+// pages have keys of some bytes.
+func (s Server) height(rows, perLeaf, keyBytes float64) float64 {
+	perNode := max(2, float64(s.pageSize())*freshFill/(keyBytes+pointerBytes))
+	h := 1.0
+	for pages := rows / max(1, perLeaf); pages > 1; pages /= perNode {
+		h++
 	}
-	return 1 + math.Ceil(math.Log(leaves)/math.Log(700))
+	return h
 }
 
 // entryBytes is the average size of an index entry.
@@ -395,7 +398,7 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	joint = max(joint, leastMatch/max(1, n))
 	out := x.finds(all, js, joint) * share
 	perPage := max(1, float64(server.pageSize())*15/16/t.rowBytes())
-	tree := height(n, perPage)
+	tree := server.height(n, perPage, t.entryBytes(nil))
 	s := step{access: x, index: ix, out: out}
 	if ix == nil {
 		s.entries = n
@@ -418,9 +421,11 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 		key = slices.Concat(ix.Parts, t.suffix(ix.Parts))
 	}
 	covering := clustered || !b.dml && x.covers(key)
-	perLeaf := max(1, float64(server.pageSize())*leafFill/t.entryBytes(ix.Parts))
+	bytes := t.entryBytes(ix.Parts)
+	perLeaf := max(1, float64(server.pageSize())*leafFill/bytes)
+	own := server.height(n, perLeaf/leafFill*freshFill, bytes)
 	if clustered {
-		perLeaf = perPage
+		perLeaf, own = perPage, tree
 	}
 	var avoided bool
 	if !clustered && jshare == 1 && bound != 0 {
@@ -443,18 +448,18 @@ func (b *block) estimate(server Server, x *access, ix *Index, before uint64) ste
 	s.counted = len(js) == 1 && js[0].found != nil
 	var backward bool
 	s.ordered, s.grouped, backward = b.arranged(x, key, fixed, stop, before == 0)
-	s.least = height(n, perLeaf)
+	s.least = own
 	s.cost = s.least + s.entries/perLeaf
 	// The optimizer estimates the ranges that constants make.
 	if known, ranges, _, _, _ := x.bind(ix, nil); known != 0 {
 		leaves := max(0, x.match(known)/ranges/perLeaf-1) // between the two ends
-		s.planned = ranges * ((server.descents()-1)*height(n, perLeaf) + min(estimatePages, leaves))
+		s.planned = ranges * ((server.descents()-1)*own + min(estimatePages, leaves))
 		if server.MariaDB && len(b.order) > 0 {
 			s.planned *= 2 // once more for the order
 		}
 	}
 	if before == 0 {
-		s.least = s.planned + max(1, ranges)*height(n, perLeaf)
+		s.least = s.planned + max(1, ranges)*own
 		s.cost = s.least + s.entries/perLeaf
 	}
 	if clustered {

@@ -129,7 +129,8 @@ func (d *Database) Server(ctx context.Context) (Server, error) {
 	return s, err
 }
 
-// Table reads a table's description from information_schema.
+// Table reads a table's description from information_schema, and from its first rows
+// how long the values of strings are.
 func (d *Database) Table(ctx context.Context, schema, name string) (*Table, error) {
 	var t *Table
 	err := d.session(ctx, func(c *sql.Conn, _ bool) (err error) {
@@ -171,6 +172,7 @@ func readTable(ctx context.Context, c *sql.Conn, schema, name string) (*Table, e
 			return nil, err
 		}
 	}
+	readLengths(ctx, c, t)
 	readSizes(ctx, c, t)
 	return t, nil
 }
@@ -291,6 +293,28 @@ func readPartitions(ctx context.Context, c *sql.Conn, t *Table) error {
 			}
 		}
 	}, "SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND PARTITION_NAME IS NOT NULL", t.Schema, t.Name)
+}
+
+// lengthRows is how many rows tell how long the values of a column are.
+const lengthRows = 200
+
+// readLengths fills in the average lengths of strings, by the first rows that the
+// server finds, as far as the account may see them.
+func readLengths(ctx context.Context, c *sql.Conn, t *Table) {
+	var names, lengths []string
+	var bytes []any
+	for i := range t.Columns {
+		if col := &t.Columns[i]; t.View == "" && (col.Type == "varchar" || col.Type == "varbinary") && !col.Virtual {
+			names = append(names, quote(col.Name))
+			lengths = append(lengths, "COALESCE(AVG(LENGTH("+quote(col.Name)+")), 0)")
+			bytes = append(bytes, &col.Bytes)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	c.QueryRowContext(ctx, fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s LIMIT %d) s",
+		strings.Join(lengths, ", "), strings.Join(names, ", "), quoteTable(t.Schema, t.Name), lengthRows)).Scan(bytes...)
 }
 
 // readSizes fills in what the account may not be allowed to see: sizes and

@@ -257,3 +257,42 @@ func TestLongListsAreSampled(t *testing.T) {
 		}
 	})
 }
+
+// How long the values of strings are is read from a few rows, and tells the size of
+// an index.
+func TestSizesOfIndexesOnStrings(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		schema := srv.Schema(t)
+		db := srv.DB(t, schema)
+		fill(t, db, 20000)
+		exec(t, db, "CREATE TABLE t (id INT PRIMARY KEY, long_ones VARCHAR(255) NOT NULL, short_ones VARCHAR(255), none VARCHAR(30), `a\"``b` VARBINARY(40) NOT NULL, n INT NOT NULL, v VARCHAR(9) GENERATED ALWAYS AS (LEFT(long_ones, 9)) VIRTUAL,"+
+			"KEY (long_ones, n), KEY (short_ones), KEY (`a\"``b`, long_ones))",
+			"INSERT INTO t (id, long_ones, short_ones, `a\"``b`, n) SELECT i, CONCAT(LPAD(i * 7919 % 20000, 5, '0'), REPEAT('x', 95)), i * 7919 % 9000 + 1000, REPEAT('y', 10), i FROM seq ORDER BY i * 7919 % 20000", "ALTER TABLE t FORCE", "ANALYZE TABLE t",
+			"CREATE TABLE e (v VARCHAR(30))")
+		ctx := context.Background()
+		tab, err := MySQL(db).Table(ctx, schema, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, c := range tab.Columns {
+			got[c.Name] = c.Bytes
+		}
+		want := map[string]float64{"id": 0, "long_ones": 100, "short_ones": 4, "none": 0, "a\"`b": 10, "n": 0, "v": 0}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("average lengths (-want +got):\n%s", diff)
+		}
+		for _, ix := range tab.Indexes {
+			if ix.primary() {
+				continue
+			}
+			// Pages just made are full; an estimate is for the long run.
+			if got := float64(tab.indexBytes(ix.Parts, 20000, 16384)); got < 0.9*float64(ix.Bytes) || got > 1.7*float64(ix.Bytes) {
+				t.Errorf("the index on %v takes %d bytes, %.0f estimated", ix.Parts, ix.Bytes, got)
+			}
+		}
+		if tab, err = MySQL(db).Table(ctx, schema, "e"); err != nil || tab.Columns[0].Bytes != 0 {
+			t.Errorf("a table without rows: %v, %v", tab, err)
+		}
+	})
+}
