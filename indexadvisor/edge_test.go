@@ -165,6 +165,54 @@ func TestCountingEndsAndLeavesNothing(t *testing.T) {
 	})
 }
 
+// A sample is spread over the rows, not over the values that keys could have: of
+// what hangs on the key, such as the rows of one day, it has its share.
+func TestASampleIsSpreadOverTheRows(t *testing.T) {
+	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {
+		schema := srv.Schema(t)
+		db := srv.DB(t, schema)
+		const n = 1 << 16
+		fill(t, db, n)
+		source := MySQL(db)
+		source.ExactRows = 10_000
+		for _, c := range []struct{ name, key, value, part string }{
+			{"hexadecimal", "id CHAR(32) PRIMARY KEY", "LEFT(SHA2(i, 256), 32)", "id < '3'"},
+			{"bytes", "id BINARY(16) PRIMARY KEY", "UNHEX(LEFT(SHA2(i, 256), 32))", "id < x'2000'"},
+			{"quotes", "id VARCHAR(60) PRIMARY KEY", `CONCAT("it's a \\\\", LEFT(SHA2(i, 256), 20))`, `id < "it's a \\\\4"`},
+			{"of another character set", "id VARCHAR(60) CHARACTER SET latin1 PRIMARY KEY", "CONCAT('\u00f6', LEFT(SHA2(i, 256), 20))", "id < '\u00f64'"},
+			{"padded numbers", "id VARCHAR(40) PRIMARY KEY", "CONCAT('user-', LPAD(i, 9, '0'))", "id < 'user-000016384'"},
+			{"most at one letter", "id VARCHAR(40) PRIMARY KEY", "CONCAT(IF(i % 10, 'M', CHAR(97 + i % 26)), '/', LEFT(SHA2(i, 256), 20))", "id LIKE 'm%'"},
+			{"half in an hour", "id DATETIME(3) PRIMARY KEY", "'2015-01-01' + INTERVAL IF(i % 2, i * 50000, i * 4800000000) MICROSECOND", "id < '2015-01-01 00:55:00'"},
+			{"half on a day", "id DATE, m INT, PRIMARY KEY (id, m)", "IF(i % 2, '2024-02-29', '2015-01-01' + INTERVAL i % 3000 DAY), i", "id = '2024-02-29'"},
+			{"half at an end", "id BIGINT PRIMARY KEY", "IF(i % 2, i, 1000000000000 + i * 50000)", "id < 1000000"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				exec(t, db, "DROP TABLE IF EXISTS t", "CREATE TABLE t ("+c.key+", i INT, pad VARCHAR(40))")
+				columns := "id"
+				if strings.Contains(c.key, "m INT") {
+					columns = "id, m"
+				}
+				exec(t, db, "INSERT INTO t ("+columns+", i, pad) SELECT "+c.value+", i, 'x' FROM seq", "ANALYZE TABLE t")
+				var truth float64
+				if err := db.QueryRow("SELECT COUNT(*) FROM t WHERE " + c.part).Scan(&truth); err != nil {
+					t.Fatal(err)
+				}
+				tab, err := source.Table(t.Context(), schema, "t")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := source.Count(t.Context(), CountRequest{Table: tab, Predicates: []*Predicate{{SQL: c.part}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := got.estimate(1); !got.Sampled || (got.Note != "") != (c.name == "most at one letter") || e.Rows < 0.7*truth || e.Rows > 1.4*truth {
+					t.Errorf("%s: estimated at %+v rows, %.0f in truth; %d read, note %q", c.part, e, truth, got.Read, got.Note)
+				}
+			})
+		}
+	})
+}
+
 // A sample reads at most 4 % of the rows, and its counts are near the truth.
 func TestBigTableIsSampled(t *testing.T) {
 	testservers.Each(t, func(t *testing.T, srv *testservers.Server) {

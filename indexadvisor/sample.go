@@ -1,6 +1,7 @@
 package indexadvisor
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // clusterRows is how many neighbouring rows of the primary key a sample
@@ -294,8 +297,11 @@ type sampling struct {
 }
 
 // place is where rows are read: those with a key from (inclusive) to
-// (exclusive), the next ones if to is "", any if from is "".
-type place struct{ from, to string }
+// (exclusive), any if from is "". most is how many, 0 for sampling.limit.
+type place struct {
+	from, to string
+	most     int64
+}
 
 const (
 	placesPerStatement = 50
@@ -342,38 +348,155 @@ func (d *Database) sample(ctx context.Context, conn *sql.Conn, maria bool, q Cou
 	h := fnv.New64a()
 	h.Write([]byte(t.Name))
 	rnd := rand.New(rand.NewPCG(h.Sum64(), 1))
-	places := int(want / clusterRows)
-	s.limit = clusterRows
 	col := t.column(pk.Parts[0].Name)
-	switch {
-	case col.integer():
-		return s, s.integers(low.String, high.String, rows, rnd, func(low, high string) (n int64, err error) {
-			// With a hint that forces the key MySQL would guess.
-			_, n, err = planOf(ctx, conn, maria, "SELECT "+s.column+" FROM "+s.table+" WHERE "+s.column+" >= "+low+" AND "+s.column+" < "+high)
-			return n, err
-		})
-	case col.temporal() && col.Type != "time":
-		s.times(low.String, high.String, places, rnd)
-	case col.text() || col.binary():
-		s.strings(low.String, high.String, col.binary(), places, rnd)
-	default:
-		s.places, s.limit = []place{{}}, want
-		s.why = "the primary key has no order to take a sample by: the first rows were counted, which may not be like the others"
+	var some []string
+	for _, way := range []string{"", " DESC"} {
+		if col == nil || !col.text() {
+			break
+		}
+		err := records(ctx, conn, func(m map[string]sql.NullString) { some = append(some, m["K"].String) },
+			"SELECT "+s.column+" AS k FROM "+s.table+" ORDER BY "+s.column+way+" LIMIT 100")
+		if err != nil {
+			return nil, err
+		}
 	}
-	return s, nil
+	keys, ok := keysOf(col, low.String, high.String, some)
+	if !ok {
+		s.places = []place{{}}
+		s.why = "the primary key has no order to take a sample by: the first rows were counted, which may not be like the others"
+		return s, nil
+	}
+	return s, s.spread(keys, rows, rnd, func(from, to string) (n int64, err error) {
+		// With a hint that forces the key MySQL would guess.
+		_, n, err = planOf(ctx, conn, maria, "SELECT "+s.column+" FROM "+s.table+" WHERE "+s.column+" >= "+from+" AND "+s.column+" < "+to)
+		return n, err
+	})
 }
 
-// integers spreads windows over the key. It is cut into stretches until each
+// keys are the values of a column as numbers, in their order.
+type keys struct {
+	low, high *big.Int
+	literal   func(n *big.Int) string
+	several   bool // values have one number
+}
+
+// keysOf returns the keys from the least to the greatest value of a column, and
+// whether it has an order that numbers can follow. Some of the values tell which
+// characters there are behind the first: a key of hexadecimal digits has no others.
+func keysOf(c *Column, low, high string, some []string) (keys, bool) {
+	switch {
+	case c == nil:
+	case c.integer():
+		lo, ok := new(big.Int).SetString(low, 10)
+		hi, ok2 := new(big.Int).SetString(high, 10)
+		return keys{low: lo, high: hi, literal: (*big.Int).String}, ok && ok2
+	case c.temporal() && c.Type != "time":
+		lo, ok := seconds(low)
+		hi, ok2 := seconds(high)
+		return keys{low: big.NewInt(lo), high: big.NewInt(hi), literal: func(n *big.Int) string {
+			return "'" + time.Unix(n.Int64(), 0).UTC().Format(time.DateTime) + "'"
+		}}, ok && ok2
+	case c.binary():
+		lead := commonLead(low, high)
+		number := func(s string) *big.Int {
+			b := make([]byte, keyDigits)
+			copy(b, s[len(lead):])
+			return new(big.Int).SetBytes(b)
+		}
+		return keys{number(low), below(number(high), new(big.Int).Lsh(big.NewInt(1), 8*keyDigits)), func(n *big.Int) string {
+			return fmt.Sprintf("x'%x%x'", lead, n.FillBytes(make([]byte, keyDigits)))
+		}, true}, true
+	case c.text():
+		lead := commonLead(low, high)
+		alphabet := charactersOf(some, len(lead)+1)
+		base := big.NewInt(int64(len(alphabet)))
+		digit := func(s string, at int, alphabet []string) int64 {
+			if at >= len(s) {
+				return 0
+			}
+			return int64(min(sort.SearchStrings(alphabet, strings.ToLower(s[at:at+1])), len(alphabet)-1))
+		}
+		number := func(s string) *big.Int {
+			n := big.NewInt(digit(s, len(lead), allCharacters))
+			for i := 1; i < keyDigits; i++ {
+				n.Add(n.Mul(n, base), big.NewInt(digit(s, len(lead)+i, alphabet)))
+			}
+			return n
+		}
+		most := new(big.Int).Exp(base, big.NewInt(keyDigits-1), nil)
+		most.Mul(most, big.NewInt(int64(len(allCharacters))))
+		least := number(low)
+		return keys{least, below(number(high), most), func(n *big.Int) string {
+			if n.Cmp(least) == 0 {
+				return "''" // signs may come before digits
+			}
+			rest, digit, text := new(big.Int).Set(n), new(big.Int), ""
+			for range keyDigits - 1 {
+				rest.DivMod(rest, base, digit)
+				text = alphabet[digit.Int64()] + text
+			}
+			// How a backslash reads hangs on the sql_mode.
+			return fmt.Sprintf("_utf8mb4 x'%x'", lead+allCharacters[rest.Int64()]+text)
+		}, true}, true
+	}
+	return keys{}, false
+}
+
+// keyDigits is how many bytes behind those that all keys have tell strings apart.
+const keyDigits = 12
+
+// below returns n, or less if n+1 is not below most.
+func below(n, most *big.Int) *big.Int {
+	if last := new(big.Int).Sub(most, big.NewInt(2)); last.Cmp(n) < 0 {
+		return last
+	}
+	return n
+}
+
+// allCharacters are digits and letters in the order that they have in every
+// collation.
+var allCharacters = strings.Split("0123456789abcdefghijklmnopqrstuvwxyz", "")
+
+// charactersOf returns those that the strings have from a byte on.
+func charactersOf(some []string, from int) (alphabet []string) {
+	for _, ch := range allCharacters {
+		if slices.ContainsFunc(some, func(s string) bool { return len(s) > from && strings.Contains(strings.ToLower(s[from:]), ch) }) {
+			alphabet = append(alphabet, ch)
+		}
+	}
+	if len(alphabet) < 2 {
+		return allCharacters
+	}
+	return alphabet
+}
+
+// commonLead returns what both strings begin with, in whole characters.
+func commonLead(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return a[:n]
+}
+
+// seconds reads a date, with or without a time, as seconds since 1970.
+func seconds(v string) (int64, bool) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if t, err := time.Parse(layout, v); err == nil {
+			return t.Unix(), true
+		}
+	}
+	return 0, false
+}
+
+// spread spreads windows over the key. It is cut into stretches until each
 // holds few of the rows, by the server's own estimates; every stretch is then
 // covered by windows to the same share, so that every row has the same chance
 // to be read, whatever gaps the key has and however wrong the estimates are.
-func (s *sampling) integers(low, high string, rows int64, rnd *rand.Rand, estimate func(from, to string) (int64, error)) error {
-	lo, ok := new(big.Int).SetString(low, 10)
-	hi, ok2 := new(big.Int).SetString(high, 10)
-	if !ok || !ok2 {
-		return fmt.Errorf("the primary key's ends are no integers")
-	}
-	hi.Add(hi, big.NewInt(1))
+func (s *sampling) spread(k keys, rows int64, rnd *rand.Rand, estimate func(from, to string) (int64, error)) error {
 	share := float64(s.want) / float64(rows)
 	few := max(rows/int64(maxStretches/4), 1)
 	stretches := 0
@@ -383,11 +506,20 @@ func (s *sampling) integers(low, high string, rows int64, rnd *rand.Rand, estima
 		if width <= 0 {
 			return nil
 		}
-		n, err := estimate(lo.String(), hi.String())
+		n, err := estimate(k.literal(lo), k.literal(hi))
 		if err != nil {
 			return err
 		}
-		if stretches++; n > few && width > 2 && stretches < maxStretches {
+		stretches++
+		if n > few && width == 1 {
+			// A value that many rows have: its share of them.
+			if k.several {
+				s.why = "many values of the primary key begin alike: of their rows the first were counted, which may not be like the others"
+			}
+			s.places = append(s.places, place{k.literal(lo), k.literal(hi), max(1, int64(float64(n)*share))})
+			return nil
+		}
+		if n > few && stretches < maxStretches {
 			middle := new(big.Int).Add(lo, hi)
 			middle.Rsh(middle, 1)
 			if err := cut(lo, middle); err != nil {
@@ -410,71 +542,16 @@ func (s *sampling) integers(low, high string, rows int64, rnd *rand.Rand, estima
 			from, _ := big.NewFloat(at).Int(nil)
 			from.Add(from, lo)
 			size, _ := big.NewFloat(open).Int(nil)
-			s.places = append(s.places, place{from.String(), size.Add(size, from).String()})
+			s.places = append(s.places, place{from: k.literal(from), to: k.literal(size.Add(size, from))})
 		}
 		return nil
 	}
 	s.limit = 4 * clusterRows
-	return cut(lo, hi)
+	return cut(k.low, new(big.Int).Add(k.high, big.NewInt(1)))
 }
 
 // maxStretches bounds how often the server is asked for an estimate.
 const maxStretches = 256
-
-// times and strings start at places between the least and the greatest key
-// and read on from there: rows after a gap are read more often than others.
-func (s *sampling) times(low, high string, k int, rnd *rand.Rand) {
-	parse := func(v string) time.Time {
-		for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly, "2006-01-02 15:04:05.999999"} {
-			if t, err := time.Parse(layout, v); err == nil {
-				return t
-			}
-		}
-		return time.Time{}
-	}
-	lo, hi := parse(low), parse(high)
-	for i := range k {
-		at := lo.Add(time.Duration((float64(i) + rnd.Float64()) / float64(k) * float64(hi.Sub(lo))))
-		s.places = append(s.places, place{from: "'" + at.Format(time.DateTime) + "'"})
-	}
-	s.why = "the sample starts at evenly spread times of the primary key"
-}
-
-func (s *sampling) strings(low, high string, binary bool, k int, rnd *rand.Rand) {
-	common := 0
-	for common < len(low) && common < len(high) && low[common] == high[common] {
-		common++
-	}
-	number := func(v string) float64 {
-		f := 0.0
-		for i := range 6 {
-			c := 0.0
-			if common+i < len(v) {
-				c = float64(v[common+i])
-			}
-			f = f*256 + c
-		}
-		return f
-	}
-	lo, hi := number(low), number(high)
-	for i := range k {
-		n := uint64(lo + (float64(i)+rnd.Float64())/float64(k)*(hi-lo))
-		key := []byte(low[:common])
-		for j := 5; j >= 0; j-- {
-			c := byte(n >> (8 * j))
-			if !binary && (c < ' ' || c > '~' || c == '\'' || c == '\\') {
-				c = '0' + c%10 // anything that every character set has
-			}
-			key = append(key, c)
-		}
-		if binary {
-			s.places = append(s.places, place{from: fmt.Sprintf("x'%x'", key)})
-		} else {
-			s.places = append(s.places, place{from: "'" + escape(string(key)) + "'"})
-		}
-	}
-	s.why = "the sample starts at evenly spread strings of the primary key"
-}
 
 // thin keeps every k-th place.
 func (s *sampling) thin(k int) {
@@ -483,11 +560,6 @@ func (s *sampling) thin(k int) {
 		kept = append(kept, s.places[i])
 	}
 	s.places = kept
-}
-
-// escape doubles what would end a string in any sql_mode.
-func escape(s string) string {
-	return strings.NewReplacer("'", "''", `\`, "").Replace(s)
 }
 
 // union reads the places from (inclusive) to (exclusive).
@@ -499,13 +571,9 @@ func (s *sampling) union(from, to int, list string) string {
 		}
 		fmt.Fprintf(&b, "(SELECT %d AS g, %s FROM %s", i, list, s.table)
 		if p := s.places[i]; p.from != "" {
-			fmt.Fprintf(&b, " FORCE INDEX (%s) WHERE %s >= %s", s.index, s.column, p.from)
-			if p.to != "" {
-				fmt.Fprintf(&b, " AND %s < %s", s.column, p.to)
-			}
-			fmt.Fprintf(&b, " ORDER BY %s", s.column)
+			fmt.Fprintf(&b, " FORCE INDEX (%s) WHERE %s >= %s AND %[2]s < %[4]s ORDER BY %[2]s", s.index, s.column, p.from, p.to)
 		}
-		fmt.Fprintf(&b, " LIMIT %d)", s.limit)
+		fmt.Fprintf(&b, " LIMIT %d)", cmp.Or(s.places[i].most, s.limit))
 	}
 	return b.String()
 }
