@@ -191,7 +191,7 @@ type step struct {
 	planned  float64 // part of the cost that arises once, however often it is read
 	least    float64 // part of the cost that does not depend on the entries
 	cost     float64
-	idea     float64 // the optimizer's of the cost, by which it chooses among indexes
+	idea     float64 // the optimizer's of the cost, by which it chooses among indexes; 0 if it is right
 	bound    bool    // conditions lead to the entries
 	common   bool    // by equalities with so common values that a range with as many entries would be avoided
 	constant bool    // by equalities with values alone

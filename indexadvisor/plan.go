@@ -1,6 +1,7 @@
 package indexadvisor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -190,13 +191,7 @@ func (b *block) options(server Server, x *access, indexes func(*Table) []*Index,
 	}
 	slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(s.cost, t.cost) })
 	if preferred {
-		idea := func(s step) float64 {
-			if s.idea == 0 {
-				return s.cost
-			}
-			return s.idea
-		}
-		slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(idea(s), idea(t)) })
+		slices.SortStableFunc(list, func(s, t step) int { return cmpFloat(cmp.Or(s.idea, s.cost), cmp.Or(t.idea, t.cost)) })
 	}
 	if len(b.accesses) == 1 && len(b.group) > 0 {
 		// Where no condition is worth an index, the servers group by one that
